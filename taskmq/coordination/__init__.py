@@ -1,0 +1,1 @@
+"""Coordination between processes: `base` is the seam, each transport brings its own."""

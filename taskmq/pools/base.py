@@ -1,0 +1,109 @@
+"""The pool seam: where task code runs, apart from the coordinator that decides what runs.
+
+A pool never buffers: `dispatch` is called only while `free()` is above 0 (P16). It reports endings
+through `poll()`, and makes one of `fds()` readable when there is something to poll.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taskmq.message import JSON, Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One started delivery as the pool runs it. `number` (the delivery's token) names it to the pool."""
+
+    number: int
+    message: Message
+    deliveries: int = 1
+    worker: str = ""
+    soft_time_limit: float | None = None
+    time_limit: float | None = None
+
+
+class Ending(enum.Enum):
+    """How a run ended, before policy says what becomes of the message."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    RETRY = "retry"
+    REQUEUE = "requeue"  # Reject(requeue=True)
+    BURY = "bury"  # Reject
+    IGNORED = "ignored"
+    UNREADABLE = "unreadable"  # body, shape or content type
+    CANCELLED = "cancelled"  # ended because it was revoked
+    TIMED_OUT = "timed_out"  # hard time limit
+    LOST = "lost"  # the child died
+    HANDED_BACK = "handed_back"  # stopped by the pool at the drain deadline
+    PROGRESS = "progress"  # still running; `body` is the value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What came of a job. `body` is the encoded value or failure.
+
+    `error` is one line ("ValueError: boom"); `follow` is the embed of a foreign message that carried it
+    only in its body. RETRY uses `delay`, `priority` and `new_body`.
+    """
+
+    number: int
+    ending: Ending
+    body: bytes | None = None
+    content_type: str = JSON
+    error: str = ""
+    traceback: str | None = None
+    delay: float = 0.0
+    priority: int | None = None
+    new_body: bytes | None = None
+    follow: str | None = None
+    label: str = ""
+    children: tuple[str, ...] = ()
+    # seconds of wall time the task's function took
+    runtime: float = 0.0
+
+
+class Pool(ABC):
+    """`size` slots. Only the coordinator calls it."""
+
+    name: str = ""
+    #: which of "soft", "hard", "terminate" it can enforce; the worker says at start what it cannot.
+    enforces: frozenset[str] = frozenset()
+    #: whether user code runs on the main thread, so that the coordinator needs a thread of its own.
+    needs_main_thread: bool = False
+
+    @abstractmethod
+    def start(self) -> None:
+        """Bring up the slots; returns when they can take jobs."""
+
+    @abstractmethod
+    def free(self) -> int:
+        """How many jobs can be dispatched now without waiting."""
+
+    @abstractmethod
+    def dispatch(self, job: Job) -> None:
+        """Begin a job; never blocks."""
+
+    @abstractmethod
+    def poll(self) -> list[Completion]:
+        """Endings and progress since the last call; also does the pool's own timed work (limits, respawn)."""
+
+    @abstractmethod
+    def fds(self) -> Sequence[int]:
+        """File descriptors that become readable when `poll` has something."""
+
+    @abstractmethod
+    def next_timer(self) -> float | None:
+        """Monotonic time of the next limit or respawn `poll` must see to, if any."""
+
+    @abstractmethod
+    def terminate(self, number: int, ending: Ending, reason: str) -> bool:
+        """Stop one job so that it ends as `ending`; False when this pool cannot."""
+
+    @abstractmethod
+    def stop(self, *, hand_back: bool) -> None:
+        """End all slots. Jobs still running are killed; with `hand_back` they end as HANDED_BACK."""

@@ -1,0 +1,1 @@
+"""Transports: the code that moves messages. `base` is the seam, one folder per adapter."""
