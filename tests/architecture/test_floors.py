@@ -138,7 +138,9 @@ def test_adapters_do_not_import_each_other() -> None:
 
 def test_no_import_cycles() -> None:
     graph = {
-        module: {t for t, _, at_import in imports(path, set(MODULES)) if at_import and t not in DOORS}
+        module: {
+            t for t, _, at_import in imports(path, set(MODULES)) if at_import and t not in DOORS
+        }
         for module, path in MODULES.items()
         if module not in DOORS
     }
