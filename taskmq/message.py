@@ -63,7 +63,7 @@ class Message:
     root_id: str | None = None
     store_result: bool = True
     result_expires: float | None = None
-    headers: Mapping[str, Any] = field(default=_EMPTY)
+    headers: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
