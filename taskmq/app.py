@@ -1,0 +1,408 @@
+"""The App: a configuration, the tasks declared on it, and the door through which messages leave."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+
+from taskmq import ids
+from taskmq.clock import Clock, SystemClock
+from taskmq.config import Config, unknown_settings
+from taskmq.errors import ConfigError
+from taskmq.home import calling_module, main_module_name, project_dir
+from taskmq.hooks import Hooks
+from taskmq.message import Message, ResultRecord
+from taskmq.options import TASK_OPTIONS, SubmitKeywords, TaskKeywords, TaskOptions, unknown_options
+from taskmq.registry import Registry, check_task_name
+from taskmq.result import Result, ending_error
+from taskmq.states import State
+from taskmq.stores import Stores
+from taskmq.submitting import MessageBuilder
+from taskmq.task import Task
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from taskmq.codec import Codec
+    from taskmq.context import Context
+    from taskmq.results.base import ResultStore
+    from taskmq.signature import Signature
+    from taskmq.task import AsyncTask
+    from taskmq.transports.base import Transport
+    from taskmq.transports.operators import Revoked
+
+log = logging.getLogger("taskmq.app")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Messages of one `submit_many` transaction: enough to share its cost, short enough not to hold up others.
+SUBMIT_CHUNK = 500
+
+
+class TaskDecorator(Protocol):
+    """`@app.task(...)` on a function or an `async def`."""
+
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Task[P, R]: ...
+
+
+class BoundTaskDecorator(Protocol):
+    """`@app.task(bind=True, ...)`: the function takes the context first, its callers do not."""
+
+    @overload
+    def __call__(
+        self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+
+
+class App:
+    """Declares tasks and submits them. Safe to share between threads, and after a fork.
+
+        app = App(Config(broker_url="sqlite:///jobs.db"))
+        app = App(broker_url="sqlite:///jobs.db")        # the same
+
+    Settings given as keywords are those of `Config` and win over it. `ConfigError` for a wrong value or
+    an unknown name, here and not later. Nothing is opened before the first submit. `clock`, `random`,
+    `transport` and `id_source` are for tests and for code that builds on TaskMQ; `base_dir` is where
+    relative database paths start, by default the home of the module that makes the App.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        name: str = "",
+        clock: Clock | None = None,
+        random: Random | None = None,
+        transport: Transport | None = None,
+        task_class: type[Task[..., Any]] = Task,
+        id_source: Callable[[], str] = ids.ulid,
+        base_dir: str | Path | None = None,
+        **settings: Any,
+    ) -> None:
+        if config is not None and not isinstance(config, Config):
+            hint = f"; a name is App(name={config!r})" if isinstance(config, str) else ""
+            raise ConfigError(f"App: a Config comes first, got {config!r}{hint}")
+        unknown_settings(settings)
+        config = config or Config()
+        self.config = config.changed(**settings) if settings else config
+        self.name = name
+        self.clock: Clock = clock or SystemClock()
+        self.random = random or Random()
+        self.hooks = Hooks()
+        self.registry = Registry()
+        self.base_dir = Path(base_dir) if base_dir is not None else project_dir(calling_module())
+        self.new_id = id_source
+        self._task_class = task_class
+        self._stores = Stores(
+            self.config,
+            clock=self.clock,
+            random=self.random,
+            base_dir=self.base_dir,
+            transport=transport,
+        )
+        self._codecs: dict[str, Codec] = {}
+        self._builder = MessageBuilder(self)
+        self._warned: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<App {self.name or self.config.broker_url} with {len(self.registry)} tasks>"
+
+    def __taskmq_app__(self) -> App:
+        """The native App behind whatever a project calls its app."""
+        return self
+
+    # -- tasks ------------------------------------------------------------------------------------
+
+    @overload
+    def task(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+
+    @overload
+    def task(self, fn: Callable[P, R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(
+        self, *, bind: Literal[True], **options: Unpack[TaskKeywords]
+    ) -> BoundTaskDecorator: ...
+
+    @overload
+    def task(
+        self, *, bind: Literal[False] = False, **options: Unpack[TaskKeywords]
+    ) -> TaskDecorator: ...
+
+    # mypy does not match unpacked keywords with **options: Any.
+    def task(self, fn: Any = None, /, *, bind: bool = False, **options: Any) -> Any:  # type: ignore[misc]
+        """Declare a task: `@app.task` or `@app.task(queue="email", priority=Priority.HIGH, ...)`.
+
+        The name is the function's module and name unless `name=` gives one. Unknown options, priorities
+        out of range and names that are taken raise `ConfigError` at the decorator.
+        """
+        if fn is not None and not callable(fn):
+            raise ConfigError(f"@app.task: options are keywords, as in name={fn!r}; got {fn!r}")
+        unknown_options(options, TASK_OPTIONS, "@task")
+        name = options.pop("name", None)
+        declared = TaskOptions(bind=bind, **options)
+
+        def declare(function: Callable[..., Any]) -> Task[..., Any]:
+            if not callable(function):
+                raise ConfigError(f"@app.task: decorates a function, got {function!r}")
+            return self.add_task(
+                self._task_class(self, function, name or task_name(function), declared)
+            )
+
+        return declare(fn) if fn is not None else declare
+
+    def add_task(self, task: Task[..., Any]) -> Task[..., Any]:
+        """Register a task object under its name; `ConfigError` when another function has it."""
+        # Worked out now so that what only the Config can refuse fails at the declaration too.
+        self._builder.forget(task.name)
+        self._builder.plan(task.name, task)
+        self.registry.add(task)
+        return task
+
+    def default_priority(self, task: Task[..., Any]) -> int:
+        """The priority of a call of this task that names none: task, else queue, else default."""
+        return self._builder.plan(task.name, task).priority
+
+    # -- submitting -------------------------------------------------------------------------------
+
+    @overload
+    def submit(
+        self,
+        task: Task[..., R],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[SubmitKeywords],
+    ) -> Result[R]: ...
+
+    @overload
+    def submit(
+        self,
+        task: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[SubmitKeywords],
+    ) -> Result[Any]: ...
+
+    def submit(
+        self,
+        task: Task[..., Any] | str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[SubmitKeywords],
+    ) -> Result[Any]:
+        """Submit one call of a task, or of a name that may be registered only where workers run.
+
+        When it returns the message is stored. Raises `ConfigError` and `PriorityError` for options,
+        `TypeError` for arguments the function does not take, `EncodeError` and `TooLarge` for ones that
+        cannot be sent; `TransportError` when it could not be stored (`SubmitUnknown`: it may be).
+        """
+        message = self.message(task, args, kwargs, **options)
+        self.publish((message,))
+        return self.result_of(message)
+
+    def submit_many(
+        self, calls: Iterable[Signature[Any] | Sequence[Any]], **options: Unpack[SubmitKeywords]
+    ) -> list[Result[Any]]:
+        """Submit many calls at the cost of few transactions; the results come in the order of the calls.
+
+        A call is `task.s(...)` or a tuple `(task or name, args, kwargs, options)` whose end may be left
+        out; `options` hold for those that do not say otherwise. All calls are checked and encoded before
+        the first is stored. Then every 500 are one transaction, all of them or none: when one fails with
+        a `TransportError`, the batches before it are stored.
+        """
+        messages = [self._message_of(call, options) for call in calls]
+        for start in range(0, len(messages), SUBMIT_CHUNK):
+            self.publish(messages[start : start + SUBMIT_CHUNK])
+        return [self.result_of(message) for message in messages]
+
+    def _message_of(self, call: Any, defaults: Mapping[str, Any]) -> Message:
+        from taskmq.signature import Signature
+
+        if isinstance(call, Signature):
+            call = (call.task, call.args, call.kwargs, call.options)
+        if not isinstance(call, (tuple, list)) or not 1 <= len(call) <= 4:
+            raise ConfigError(
+                f"submit_many: a call is task.s(...) or (task, args, kwargs, options), got {call!r}"
+            )
+        task = call[0]
+        args = call[1] if len(call) > 1 else ()
+        kwargs = call[2] if len(call) > 2 else None
+        own = call[3] if len(call) > 3 else None
+        if own is not None and not isinstance(own, Mapping):
+            raise ConfigError(f"submit_many: options are a mapping, got {own!r} in {call!r}")
+        options: dict[str, Any] = {**defaults, **(own or {})}
+        return self.message(task, args, kwargs, **options)
+
+    def message(
+        self,
+        task: Task[..., Any] | str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[SubmitKeywords],
+    ) -> Message:
+        """The message a submit would store, checked and encoded; nothing is stored."""
+        if isinstance(task, Task):
+            if task.app is not self:
+                raise ConfigError(f"{task!r} belongs to another app, {task.app!r}; submit it there")
+            return self._builder.build(task.name, task, args, kwargs, options)
+        if not isinstance(task, str):
+            raise ConfigError(f"a task or the name of one is submitted, got {task!r}")
+        known = self.registry.get(task)
+        if known is None:
+            check_task_name(task)
+        return self._builder.build(task, known, args, kwargs, options)
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        """Store these messages, all or none, with the hooks around it."""
+        hooks = self.hooks
+        if hooks.before_submit:
+            for message in messages:
+                hooks.before_submit.send(message)
+        self.transport.submit(messages)
+        if hooks.after_submit:
+            for message in messages:
+                hooks.after_submit.send(message)
+
+    # -- results ----------------------------------------------------------------------------------
+
+    def result(self, task_id: str) -> Result[Any]:
+        """The result of a task by its id, whoever submitted it."""
+        if not isinstance(task_id, str) or not task_id:
+            raise ConfigError(f"a task id is text that is not empty, got {task_id!r}")
+        return Result(self, task_id, keeps_result=not self._stores.disabled)
+
+    def result_of(self, message: Message) -> Result[Any]:
+        """The result of a message that was submitted."""
+        return Result(
+            self,
+            message.task_id,
+            task=message.task,
+            keeps_result=message.store_result and not self._stores.disabled,
+            submitted=True,
+        )
+
+    def state(self, task_id: str) -> State:
+        """Where a task stands: from its result, else from where its message is, else UNKNOWN."""
+        if self.results_with_messages:
+            return self.results.state(task_id)
+        # The message first: a worker writes the result before the message goes.
+        beside = self.transport.results.state(task_id)
+        record = self.results.get(task_id)
+        return record.state if record is not None and record.state.final else beside
+
+    def revoke(
+        self, task_ids: Sequence[str], *, terminate: bool = False, reason: str = ""
+    ) -> list[Revoked]:
+        """Never start these tasks; with `terminate` tell the workers to stop those that run."""
+        revoked = self.transport.operators.revoke(task_ids, reason=reason)
+        if terminate:
+            self.transport.coordination.send(
+                "revoke", {"task_ids": list(task_ids), "terminate": True}
+            )
+        return revoked
+
+    def rebuild_error(self, record: ResultRecord) -> BaseException:
+        """The exception a task ended with; of a class that is not trusted here, `RemoteError`."""
+        from taskmq.codec import rebuild_failure
+
+        if record.body is None:
+            return ending_error(record.task_id, record.state)
+        return rebuild_failure(record.body, allow=self.trusts)
+
+    def trusts(self, module: str, name: str) -> bool:
+        """Whether an exception class of this module may be rebuilt from a result."""
+        root = module.split(".")[0]
+        return root in ("builtins", "taskmq") or root in {
+            task_module.split(".")[0] for task_module in self.registry.modules()
+        }
+
+    def warn_of_waiting(self, result: Result[Any]) -> None:
+        """Log, once per task, that it waits for a result while it holds a slot."""
+        from taskmq.context import current_context
+
+        context = current_context()
+        if context is not None and context.task.name not in self._warned:
+            self._warned.add(context.task.name)
+            log.warning(
+                "task %s waits for the result of another task while it holds a slot; when all slots do so "
+                "none is left to run what they wait for. A chain or link waits without a slot.",
+                context.task.name,
+            )
+
+    # -- stores -----------------------------------------------------------------------------------
+
+    @property
+    def transport(self) -> Transport:
+        """Where messages go; opened at the first use. Raises `TransportError`, `ConfigError` for its URL."""
+        return self._stores.transport
+
+    @property
+    def results(self) -> ResultStore:
+        """Where results are: beside the messages, or in the store of `result_url`."""
+        return self._stores.results
+
+    @property
+    def results_with_messages(self) -> bool:
+        """Whether the settling transaction writes the results; else a worker writes them before it."""
+        return self._stores.with_messages
+
+    @property
+    def codec(self) -> Codec:
+        """The codec of the configured serializer."""
+        return self.codec_for(None)
+
+    def codec_for(self, serializer: str | None) -> Codec:
+        """The codec of a serializer; `ConfigError` when what it writes would not be read back."""
+        name = serializer or self.config.serializer
+        codec = self._codecs.get(name)
+        if codec is None:
+            from taskmq.codec import Codec
+
+            if name not in self.config.accept_content:
+                accepted = ", ".join(self.config.accept_content)
+                raise ConfigError(
+                    f"serializer {name!r} is not in Config.accept_content ({accepted}): workers would "
+                    "refuse what it writes"
+                )
+            codec = self._codecs[name] = Codec(
+                serializer=name,
+                accept=tuple(self.config.accept_content),
+                max_body=self.config.max_body,
+            )
+        return codec
+
+    def close(self) -> None:
+        """Close transport and result store; idempotent, and the next use opens them again."""
+        self._stores.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def task_name(fn: Callable[..., Any]) -> str:
+    """`module.function`, the name a task has unless it is given one."""
+    module = getattr(fn, "__module__", None) or type(fn).__module__
+    if module == "__main__":
+        module = main_module_name()
+    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    return f"{module}.{name.replace('<locals>.', '')}"
