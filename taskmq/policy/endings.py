@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 import json
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, TypedDict
 
-from taskmq.errors import TaskError, TaskExpired, TaskRevoked, WorkerLost
+from taskmq.errors import TaskExpired, TaskMQError, TaskRevoked, WorkerLost
 from taskmq.message import Message, ResultRecord
 from taskmq.policy import following
 from taskmq.policy.following import NOTHING, Consequence
@@ -29,6 +30,13 @@ class Ended(NamedTuple):
     error: str
     result: ResultRecord | None
     then: Consequence = NOTHING
+
+
+class Circumstances(TypedDict):
+    """What every ending below also needs: the time, and how long results are kept by default."""
+
+    now: float
+    result_expires: float | None
 
 
 class Lost(enum.Enum):
@@ -55,7 +63,7 @@ def kept_until(message: Message, now: float, default: float | None) -> float | N
     return now + seconds if seconds else None
 
 
-def failure_body(error: TaskError) -> bytes:
+def failure_body(error: TaskMQError) -> bytes:
     """The failure of one of our own errors, as the result store keeps it."""
     return json.dumps(
         {
@@ -67,7 +75,7 @@ def failure_body(error: TaskError) -> bytes:
 
 
 def end(
-    message: Message, state: State, error: TaskError, *, now: float, result_expires: float | None
+    message: Message, state: State, error: TaskMQError, *, now: float, result_expires: float | None
 ) -> Ended:
     """The ending of a message in `state` (FAILED, REVOKED, EXPIRED or DEAD) because of `error`."""
     failure = failure_body(error)
@@ -113,6 +121,20 @@ def dead(message: Message, deliveries: int, *, now: float, result_expires: float
     """Delivered `max_deliveries` times and never settled (I5)."""
     error = WorkerLost(f"delivered {deliveries} times, and none of them came to an end")
     return end(message, State.DEAD, error, now=now, result_expires=result_expires)
+
+
+def replayed(message: Message, *, now: float, priority: int | None) -> Message:
+    """A dead letter's message as it is queued again: same ids and priority unless given (P7).
+
+    Its schedule is over, and an expiry that has passed is cleared: whoever replays wants it to run.
+    """
+    late = message.expires_at is not None and message.expires_at <= now
+    return replace(
+        message,
+        priority=message.priority if priority is None else priority,
+        eta=None,
+        expires_at=None if late else message.expires_at,
+    )
 
 
 def waiting_state(*, due_at: float | None, visible_at: float, retries: int) -> State:
