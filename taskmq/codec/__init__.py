@@ -1,0 +1,28 @@
+"""Bodies, results and failures as bytes and back.
+
+Bytes are decoded only in the process that runs a task or asks for its result; everything between
+them moves bytes. `values` says which values JSON carries, `serializers` holds what is used only when
+configured, `bodies` is the codec itself, `failures` is how an exception crosses.
+"""
+
+from __future__ import annotations
+
+from taskmq.codec.bodies import Codec
+from taskmq.codec.failures import (
+    allow_modules,
+    encode_failure,
+    failure_line,
+    format_traceback,
+    rebuild_failure,
+)
+from taskmq.codec.values import as_json
+
+__all__ = [
+    "Codec",
+    "encode_failure",
+    "rebuild_failure",
+    "allow_modules",
+    "failure_line",
+    "format_traceback",
+    "as_json",
+]
