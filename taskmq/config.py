@@ -6,6 +6,7 @@ Names come from the seed (§8) where it names them. Durations are seconds, sizes
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -203,7 +204,7 @@ class _Check:
         ok = (
             isinstance(value, (int, float))
             and not isinstance(value, bool)
-            and low <= value < float("inf")
+            and low <= value <= sys.float_info.max
         )
         if not ok or (high is not None and value > high):
             bounds = f"a number from {low:g}" + (f" to {high:g}" if high is not None else "")

@@ -6,7 +6,6 @@ checked against, so the two cannot drift apart.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,8 +34,8 @@ class TaskKeywords(TypedDict, total=False):
     ack: AckMode | str | None
     retry: RetryPolicy | None
     retry_priority: RetryPriority | None
-    time_limit: float | None
-    soft_time_limit: float | None
+    time_limit: float | timedelta | None
+    soft_time_limit: float | timedelta | None
     rate_limit: str | float | None
     concurrency_key: ConcurrencyKeyOf | None
     concurrency_limit: int
@@ -67,8 +66,8 @@ class SubmitKeywords(TypedDict, total=False):
     concurrency_limit: int | None
     link: Signature[Any] | Sequence[Signature[Any]] | None
     link_error: Signature[Any] | Sequence[Signature[Any]] | None
-    time_limit: float | None
-    soft_time_limit: float | None
+    time_limit: float | timedelta | None
+    soft_time_limit: float | timedelta | None
     ack: AckMode | str | None
     ignore_result: bool | None
     result_expires: float | timedelta | None
@@ -83,6 +82,9 @@ class SubmitKeywords(TypedDict, total=False):
     follow: Mapping[str, Any] | None
 
 
+# The last second a datetime can name (end of the year 9999); no moment is later and no duration longer.
+LAST_MOMENT = 253_402_300_799.0
+
 TASK_OPTIONS = frozenset(TaskKeywords.__annotations__) | {"bind"}
 SUBMIT_OPTIONS = frozenset(SubmitKeywords.__annotations__)
 
@@ -95,13 +97,17 @@ def unknown_options(names: Mapping[str, Any], known: frozenset[str], where: str)
 
 
 def check_seconds(value: Any, where: str, *, above_zero: bool = False) -> float:
-    """A duration as seconds: a finite number or a timedelta, from 0; `ConfigError` otherwise."""
+    """A duration as seconds: a number or a timedelta, from 0; `ConfigError` otherwise."""
     if isinstance(value, timedelta):
         value = value.total_seconds()
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        seconds = float(value)
-        if seconds > 0 or (seconds == 0 and not above_zero):
-            return seconds
+    # The bound also refuses NaN, infinity and ints no float can hold.
+    if (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and 0 <= value <= LAST_MOMENT
+        and (value > 0 or not above_zero)
+    ):
+        return float(value)
     bound = "above 0" if above_zero else "from 0"
     raise ConfigError(f"{where}: seconds {bound} or a timedelta, got {value!r}")
 

@@ -6,15 +6,11 @@ that can only be milliseconds is refused rather than scheduled for the year 50,0
 
 from __future__ import annotations
 
-import math
 from datetime import datetime, timedelta
 from typing import Any
 
 from taskmq.errors import ConfigError
-from taskmq.options import check_seconds
-
-# The last second a datetime can name; anything later is a unit mistake.
-_LAST = 253_402_300_799.0
+from taskmq.options import LAST_MOMENT, check_seconds
 
 
 def due_at(eta: Any, countdown: Any, now: float, where: str) -> float | None:
@@ -47,10 +43,10 @@ def moment(value: Any, where: str) -> float:
             return value.timestamp()
         except (OverflowError, OSError, ValueError) as exc:
             raise ConfigError(f"{where}: {value!r} is outside the range of this machine") from exc
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        if 0 <= value <= _LAST:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if 0 <= value <= LAST_MOMENT:
             return float(value)
-        hint = " (seconds, not milliseconds)" if value > _LAST else ""
+        hint = " (seconds, not milliseconds)" if value > LAST_MOMENT else ""
         raise ConfigError(f"{where}: {value!r} is no point in time{hint}")
     hint = "; a span of time is `countdown`" if isinstance(value, timedelta) else ""
     raise ConfigError(f"{where}: a datetime or epoch seconds, got {value!r}{hint}")
