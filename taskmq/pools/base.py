@@ -1,7 +1,8 @@
 """The pool seam: where task code runs, apart from the coordinator that decides what runs.
 
 A pool never buffers: `dispatch` is called only while `free()` is above 0 (P16). It reports endings
-through `poll()`, and makes one of `fds()` readable when there is something to poll.
+through `poll()`, and makes one of `fds()` readable when there is something to poll. A job that was
+dispatched ends exactly once, whatever its code does.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from taskmq.message import JSON, Message
+
+if TYPE_CHECKING:
+    from taskmq.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One started delivery as the pool runs it. `number` (the delivery's token) names it to the pool."""
+    """One started delivery as the pool runs it.
+
+    `number` names it between coordinator and pool and is never used twice by one worker. Limits are
+    seconds, None is no limit.
+    """
 
     number: int
     message: Message
@@ -36,10 +45,12 @@ class Ending(enum.Enum):
     BURY = "bury"  # Reject
     IGNORED = "ignored"
     UNREADABLE = "unreadable"  # body, shape or content type
+    UNREGISTERED = "unregistered"  # no task of that name here
     CANCELLED = "cancelled"  # ended because it was revoked
     TIMED_OUT = "timed_out"  # hard time limit
     LOST = "lost"  # the child died
     HANDED_BACK = "handed_back"  # stopped by the pool at the drain deadline
+    NOT_STARTED = "not_started"  # the pool could not begin it: no code of it ran
     PROGRESS = "progress"  # still running; `body` is the value
 
 
@@ -48,7 +59,8 @@ class Completion:
     """What came of a job. `body` is the encoded value or failure.
 
     `error` is one line ("ValueError: boom"); `follow` is the embed of a foreign message that carried it
-    only in its body. RETRY uses `delay`, `priority` and `new_body`.
+    only in its body. RETRY uses `delay`, `priority` and `new_body`. `reason` names a BURY. With `recycle`
+    the process that ran it should not run another (it was out of memory).
     """
 
     number: int
@@ -63,12 +75,14 @@ class Completion:
     follow: str | None = None
     label: str = ""
     children: tuple[str, ...] = ()
+    reason: str = ""
+    recycle: bool = False
     # seconds of wall time the task's function took
     runtime: float = 0.0
 
 
 class Pool(ABC):
-    """`size` slots. Only the coordinator calls it."""
+    """`size` slots. Only the coordinator calls it, apart from `serve`."""
 
     name: str = ""
     #: which of "soft", "hard", "terminate" it can enforce; the worker says at start what it cannot.
@@ -76,9 +90,13 @@ class Pool(ABC):
     #: whether user code runs on the main thread, so that the coordinator needs a thread of its own.
     needs_main_thread: bool = False
 
+    def can(self, what: str, task: Task[..., Any]) -> bool:
+        """Whether it can enforce "soft", "hard" or "terminate" for this task."""
+        return what in self.enforces
+
     @abstractmethod
     def start(self) -> None:
-        """Bring up the slots; returns when they can take jobs."""
+        """Bring up the slots and return; one that is not ready yet does not count in `free()`."""
 
     @abstractmethod
     def free(self) -> int:
@@ -86,7 +104,7 @@ class Pool(ABC):
 
     @abstractmethod
     def dispatch(self, job: Job) -> None:
-        """Begin a job; never blocks."""
+        """Begin a job; never blocks and never raises for what the job contains."""
 
     @abstractmethod
     def poll(self) -> list[Completion]:
@@ -101,9 +119,28 @@ class Pool(ABC):
         """Monotonic time of the next limit or respawn `poll` must see to, if any."""
 
     @abstractmethod
+    def cancel(self, number: int, reason: str) -> None:
+        """Ask a job to stop: its `ctx.check_cancelled()` raises from now on (P19)."""
+
+    @abstractmethod
     def terminate(self, number: int, ending: Ending, reason: str) -> bool:
         """Stop one job so that it ends as `ending`; False when this pool cannot."""
 
     @abstractmethod
     def stop(self, *, hand_back: bool) -> None:
-        """End all slots. Jobs still running are killed; with `hand_back` they end as HANDED_BACK."""
+        """End all slots. Jobs still running are killed; with `hand_back` they end as HANDED_BACK.
+
+        Their endings come from a last `poll()`.
+        """
+
+    def serve(self) -> None:
+        """Run user code on the calling thread until `stop`; only where `needs_main_thread`."""
+        raise NotImplementedError(f"pool {self.name} does not run on the main thread")
+
+    def broken(self) -> str | None:
+        """Why this pool gave up and can run nothing any more, or None."""
+        return None
+
+    def busy_pids(self) -> dict[int, int]:
+        """Job number to the process that runs it, for `taskmq inspect active`."""
+        return {}

@@ -1,0 +1,236 @@
+"""The asyncio pool: `async def` tasks run side by side on one loop, on the worker's main thread.
+
+Any other task runs on a thread, so that it does not hold up the loop. Soft and hard limits and
+terminate reach an `async def` at its next `await`: the soft one as `SoftTimeLimitExceeded`, the hard one
+as a cancellation that is repeated until the task ends. A task that never awaits cannot be stopped, and
+holds up the others. On a thread only the soft limit is enforced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from taskmq.clock import Clock
+from taskmq.pools.base import Completion, Ending, Job, Pool
+from taskmq.pools.execution import aexecute
+from taskmq.pools.interruptible import Interruptible
+from taskmq.pools.outbox import LocalControl, Outbox
+from taskmq.pools.soft_limit import soft_limit_error
+from taskmq.pools.threads import RunThreads, ThreadRun, abandoned
+
+if TYPE_CHECKING:
+    from taskmq.app import App
+    from taskmq.task import Task
+
+log = logging.getLogger("taskmq.pool")
+
+# How often a task that swallows its cancellation is cancelled again.
+CANCEL_AGAIN = 1.0
+# How long cancelled tasks have for their finally blocks when the pool stops.
+EXIT_GRACE = 2.0
+
+
+class LoopRun:
+    """One `async def` on the loop. What touches the task runs on the loop's thread."""
+
+    __slots__ = ("_inside", "_task", "control", "error", "forced", "hard_at", "job", "soft_at")
+
+    def __init__(self, app: App, outbox: Outbox, job: Job, now: float) -> None:
+        self.job = job
+        self.control = LocalControl(app, outbox, job.number)
+        self.soft_at = None if job.soft_time_limit is None else now + job.soft_time_limit
+        self.hard_at = None if job.time_limit is None else now + job.time_limit
+        self.error = soft_limit_error(app, job)
+        self.forced: tuple[Ending, str] | None = None
+        self._task: asyncio.Task[Completion] | None = None
+        self._inside: Interruptible | None = None
+
+    def begin(self, app: App, outbox: Outbox) -> None:
+        """Start it; on the loop."""
+        task = asyncio.ensure_future(aexecute(app, self.job, self.control, around=self._around))
+        self._task = task
+        # A callback and not a line after the await: it also comes when the task is cancelled before it
+        # first runs.
+        task.add_done_callback(lambda done: outbox.put(self._completion(done)))
+
+    async def _around(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        self._inside = Interruptible(coroutine)
+        return await self._inside
+
+    def interrupt(self) -> None:
+        """Raise the soft limit inside; on the loop."""
+        if self._task is not None and self._inside is not None and not self._task.done():
+            error = self.error("the soft time limit of this task has passed")
+            self._inside.interrupt(self._task, error)
+
+    def cancel(self) -> None:
+        """Cancel it; on the loop."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _completion(self, done: asyncio.Task[Completion]) -> Completion:
+        if self.forced is not None:
+            ending, reason = self.forced
+            return Completion(number=self.job.number, ending=ending, error=reason)
+        if done.cancelled():
+            error = "it was cancelled before it began"
+            return Completion(number=self.job.number, ending=Ending.NOT_STARTED, error=error)
+        return done.result()
+
+
+class AsyncioPool(Pool):
+    """`size` slots, shared by tasks on the loop and tasks on threads."""
+
+    name = "asyncio"
+    enforces = frozenset({"soft", "hard", "terminate"})
+    needs_main_thread = True
+
+    def __init__(self, app: App, size: int, *, clock: Clock) -> None:
+        self.size = size
+        self._app = app
+        self._clock = clock
+        self._outbox = Outbox()
+        self._threads = RunThreads(app, self._outbox, size)
+        self._on_threads = 0
+        self._running: dict[int, LoopRun | ThreadRun] = {}
+        self._timed: dict[int, LoopRun | ThreadRun] = {}
+        self._ended: list[Completion] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+
+    def can(self, what: str, task: Task[..., Any]) -> bool:
+        return what == "soft" or task.is_async
+
+    # -- the main thread --------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Run the loop until `stop`; on the main thread."""
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._stopping = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._outbox.wake()
+        await self._stopping.wait()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=EXIT_GRACE)
+
+    # -- the coordinator's thread -----------------------------------------------------------------
+
+    def start(self) -> None:
+        """Nothing to bring up: the slots are there once `serve` runs."""
+
+    def free(self) -> int:
+        return self.size - len(self._running) if self._loop is not None else 0
+
+    def dispatch(self, job: Job) -> None:
+        now = self._clock.monotonic()
+        task = self._app.registry.get(job.message.task)
+        run: LoopRun | ThreadRun
+        if task is not None and task.is_async:
+            run = LoopRun(self._app, self._outbox, job, now)
+            if not self._on_loop(run.begin, self._app, self._outbox):
+                self._ended.append(
+                    Completion(
+                        number=job.number, ending=Ending.NOT_STARTED, error="the loop has ended"
+                    )
+                )
+                return
+        else:
+            run = ThreadRun(self._app, self._outbox, job, now)
+            self._on_threads += 1
+            self._threads.ensure(self._on_threads)
+            self._threads.put(run)
+        self._running[job.number] = run
+        if _due(run) is not None:
+            self._timed[job.number] = run
+
+    def _on_loop(self, call: Any, *args: Any) -> bool:
+        try:
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(call, *args)
+        except RuntimeError:
+            return False  # closed
+        return True
+
+    def poll(self) -> list[Completion]:
+        ended, self._ended = self._ended, []
+        for completion in self._outbox.take():
+            run = self._running.get(completion.number)
+            if run is None:
+                continue
+            if completion.ending is not Ending.PROGRESS:
+                self._forget(completion.number, run)
+            ended.append(completion)
+        if self._timed:
+            self._timed_work()
+        return ended
+
+    def _forget(self, number: int, run: LoopRun | ThreadRun) -> None:
+        del self._running[number]
+        self._timed.pop(number, None)
+        if isinstance(run, ThreadRun):
+            self._on_threads -= 1
+
+    def _timed_work(self) -> None:
+        now = self._clock.monotonic()
+        for number, run in list(self._timed.items()):
+            if isinstance(run, ThreadRun):
+                if run.soft_at is not None and run.soft_at <= now:
+                    run.interrupt()
+            elif run.hard_at is not None and run.hard_at <= now:
+                limit = run.job.time_limit or 0.0
+                self._force(run, Ending.TIMED_OUT, f"the time limit of {limit:g} s has passed")
+            elif run.soft_at is not None and run.soft_at <= now:
+                run.soft_at = None
+                self._on_loop(run.interrupt)
+            if _due(run) is None:
+                del self._timed[number]
+
+    def _force(self, run: LoopRun, ending: Ending, reason: str) -> None:
+        run.forced = run.forced or (ending, reason)
+        run.soft_at = None
+        run.hard_at = self._clock.monotonic() + CANCEL_AGAIN
+        self._timed[run.job.number] = run
+        self._on_loop(run.cancel)
+
+    def fds(self) -> Sequence[int]:
+        return (self._outbox.fd,)
+
+    def next_timer(self) -> float | None:
+        times = [at for at in map(_due, self._timed.values()) if at is not None]
+        return min(times) if times else None
+
+    def cancel(self, number: int, reason: str) -> None:
+        run = self._running.get(number)
+        if run is not None:
+            run.control.reason = reason
+
+    def terminate(self, number: int, ending: Ending, reason: str) -> bool:
+        run = self._running.get(number)
+        if not isinstance(run, LoopRun):
+            return False
+        self._force(run, ending, reason)
+        return True
+
+    def stop(self, *, hand_back: bool) -> None:
+        self._threads.stop(busy=self._on_threads)
+        self._ended += abandoned(self._running, hand_back=hand_back)
+        self._running.clear()
+        self._timed.clear()
+        if self._stopping is not None:
+            self._on_loop(self._stopping.set)
+        self._outbox.close()
+
+
+def _due(run: LoopRun | ThreadRun) -> float | None:
+    """When the next limit of a run passes."""
+    if isinstance(run, ThreadRun) or run.hard_at is None:
+        return run.soft_at
+    return run.hard_at if run.soft_at is None else min(run.soft_at, run.hard_at)

@@ -1,0 +1,116 @@
+"""What makes a process a good pool child: signals, descriptors, core files, its parent's death."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import resource
+import signal
+import socket
+import sys
+from types import FrameType
+from typing import Any
+
+# Signals a terminal or a service manager sends to the whole group: the coordinator decides, a child
+# goes on. Handlers and not SIG_IGN, which a task's own subprocesses would inherit.
+_LEFT_TO_COORDINATOR = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+_RESTORED = (
+    *_LEFT_TO_COORDINATOR,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGCHLD,
+    signal.SIGALRM,
+    signal.SIGPIPE,
+)
+GROUP_SIGNALS = frozenset(_LEFT_TO_COORDINATOR)
+
+_HIGH = 200
+_PR_SET_PDEATHSIG = 1
+
+
+class Handlers:
+    """The signal handlers of a child: installed at its start, put back after each task."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, Any] = {}
+
+    def install(self) -> None:
+        """Leave the group's signals to the coordinator."""
+        for number in _LEFT_TO_COORDINATOR:
+            signal.signal(number, _left_to_coordinator)
+
+    def remember(self) -> None:
+        """What `restore` goes back to: as the start of this child left them."""
+        self._handlers = {number: signal.getsignal(number) for number in _RESTORED}
+
+    def restore(self) -> None:
+        """Undo what a task did to signal handlers."""
+        for number, handler in self._handlers.items():
+            # None is a handler that C code installed: it cannot be put back, and was not ours.
+            if handler is not None and signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
+
+
+def _left_to_coordinator(number: int, frame: FrameType | None) -> None:
+    """The coordinator gets the signal as well and says what happens."""
+
+
+def be_a_child(parent: int) -> None:
+    """Set up a process that was just forked or spawned by `parent`."""
+    die_with(parent)
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    except (OSError, ValueError):
+        pass  # a lower hard limit is as good
+    try:
+        faulthandler.enable()
+    except (AttributeError, OSError, ValueError, RuntimeError):
+        pass  # stderr is closed or has no descriptor: a crash is then reported by its signal alone
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when `parent` ends; elsewhere than Linux the closed pipe ends it."""
+    if sys.platform == "linux":
+        try:
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        except (OSError, AttributeError):
+            pass  # a libc without it: as on the other systems
+    if os.getppid() != parent:
+        # It ended before the line above took effect.
+        os._exit(0)
+
+
+def high_descriptor(sock: socket.socket) -> socket.socket:
+    """The same socket on a descriptor from 200 up, closed on exec."""
+    import fcntl
+
+    try:
+        number = fcntl.fcntl(sock.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except OSError:
+        return sock  # the process may open fewer than that
+    moved = socket.socket(fileno=number)
+    sock.close()
+    return moved
+
+
+def lowest_descriptor() -> int:
+    """The lowest number that is free: it climbs when descriptors leak, and costs one microsecond."""
+    try:
+        number = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 1 << 20  # none is left
+    os.close(number)
+    return number
+
+
+def memory_kib() -> int:
+    """Resident memory of this process in KiB: now on Linux, the most it had elsewhere."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            pages = int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most // 1024 if sys.platform == "darwin" else most
+    return pages * os.sysconf("SC_PAGE_SIZE") // 1024

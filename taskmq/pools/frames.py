@@ -1,0 +1,216 @@
+"""What travels between the coordinator and a pool child: length-prefixed frames, never pickle.
+
+A frame is a header (kind, length of meta, length of body), JSON meta and raw bytes. Bodies and
+results pass through as they are. What a child sends is checked: user code in it may have written
+anything to any descriptor, and no content may end the supervisor (I10).
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from taskmq.errors import DecodeError
+from taskmq.message import ConcurrencyKey, Message, Rate
+from taskmq.pools.base import Completion, Ending, Job
+from taskmq.states import AckMode
+
+_HEADER = struct.Struct(">BII")
+
+# to a child
+JOB = 1
+CANCEL = 2
+EXIT = 3
+SETUP = 4
+# from a child
+READY = 16
+DONE = 17
+
+_FROM_CHILD = frozenset({READY, DONE})
+_TO_CHILD = frozenset({JOB, CANCEL, EXIT, SETUP})
+# Meta holds a task's name, headers, a traceback cut to 64 KiB and the like. The bound on bodies only keeps
+# a broken length from being waited for; `max_body` is checked where bodies are made.
+MAX_META = 16 * 1024 * 1024
+MAX_BODY = 1 << 31
+
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
+class Frame(NamedTuple):
+    """One frame; `meta` is a JSON value."""
+
+    kind: int
+    meta: Any
+    body: bytes
+
+
+def pack(kind: int, meta: Any = None, body: bytes = b"") -> bytes:
+    """The bytes of a frame."""
+    text = _encode(meta).encode()
+    return _HEADER.pack(kind, len(text), len(body)) + text + body
+
+
+class FrameReader:
+    """Cuts a stream of bytes into frames. Raises `DecodeError` for what is none."""
+
+    __slots__ = ("_buffer", "_kinds")
+
+    def __init__(self, *, from_child: bool) -> None:
+        self._buffer = bytearray()
+        self._kinds = _FROM_CHILD if from_child else _TO_CHILD
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Add bytes; the frames that are complete now."""
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        try:
+            while len(buffer) - start >= _HEADER.size:
+                kind, meta_size, body_size = _HEADER.unpack_from(buffer, start)
+                if kind not in self._kinds or meta_size > MAX_META or body_size > MAX_BODY:
+                    raise DecodeError(f"no frame: kind {kind}, lengths {meta_size} and {body_size}")
+                meta_at = start + _HEADER.size
+                body_at = meta_at + meta_size
+                end = body_at + body_size
+                if len(buffer) < end:
+                    break
+                meta = _decode(buffer[meta_at:body_at])
+                start = end
+                yield Frame(kind, meta, bytes(buffer[body_at:end]))
+        finally:
+            del buffer[:start]
+
+
+def _decode(text: bytearray) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise DecodeError(f"no frame: {exc}") from None
+
+
+# -- jobs -----------------------------------------------------------------------------------------
+
+_PLAIN = (
+    "message_id",
+    "task_id",
+    "task",
+    "queue",
+    "priority",
+    "content_type",
+    "content_encoding",
+    "eta",
+    "expires_at",
+    "max_deliveries",
+    "retries",
+    "time_limit",
+    "soft_time_limit",
+    "follow",
+    "parent_id",
+    "root_id",
+    "store_result",
+    "result_expires",
+)
+_plain_of = attrgetter(*_PLAIN)
+
+
+def pack_job(job: Job) -> bytes:
+    """A job for a child. One list and one encoding: this is paid per task."""
+    message = job.message
+    meta = (
+        job.number,
+        job.deliveries,
+        job.worker,
+        job.soft_time_limit,
+        job.time_limit,
+        message.ack.value,
+        message.rate,
+        message.concurrency,
+        dict(message.headers),
+        _plain_of(message),
+    )
+    return pack(JOB, meta, message.body)
+
+
+def job_of(frame: Frame) -> Job:
+    """The job in a frame."""
+    number, deliveries, worker, soft, hard, ack, rate, concurrency, headers, plain = frame.meta
+    message = Message(
+        body=frame.body,
+        ack=AckMode(ack),
+        rate=Rate(*rate) if rate else None,
+        concurrency=ConcurrencyKey(*concurrency) if concurrency else None,
+        headers=headers,
+        **dict(zip(_PLAIN, plain, strict=True)),
+    )
+    return Job(
+        number=number,
+        message=message,
+        deliveries=deliveries,
+        worker=worker,
+        soft_time_limit=soft,
+        time_limit=hard,
+    )
+
+
+# -- completions ----------------------------------------------------------------------------------
+
+
+def pack_completion(completion: Completion, extra: Mapping[str, Any] | None = None) -> bytes:
+    """A completion for the coordinator; what has its default value is left out."""
+    meta: dict[str, Any] = {"n": completion.number, "e": completion.ending.value}
+    for name in _COMPLETION_DEFAULTS:
+        value = getattr(completion, name)
+        if value != _COMPLETION_DEFAULTS[name]:
+            meta[name] = value
+    body = completion.body or b""
+    if completion.body is not None:
+        meta["body"] = len(body)
+    if completion.new_body is not None:
+        meta["new_body"] = True
+        body += completion.new_body
+    if extra:
+        meta.update(extra)
+    return pack(DONE, meta, body)
+
+
+_ACCEPTED: dict[str, Any] = {
+    "content_type": str,
+    "error": str,
+    "traceback": str,
+    "delay": (int, float),
+    "priority": int,
+    "follow": str,
+    "label": str,
+    "children": list,
+    "reason": str,
+    "recycle": bool,
+    "runtime": (int, float),
+}
+_COMPLETION_DEFAULTS: dict[str, Any] = {
+    name: Completion.__dataclass_fields__[name].default for name in _ACCEPTED
+}
+
+
+def completion_of(frame: Frame) -> Completion:
+    """The completion in a frame; raises `DecodeError` for a frame that holds none."""
+    meta = frame.meta
+    try:
+        fields = {name: meta[name] for name in _ACCEPTED if name in meta}
+        for name, value in fields.items():
+            if not isinstance(value, _ACCEPTED[name]):
+                raise TypeError(f"{name} is {value!r}")
+        if "children" in fields:
+            fields["children"] = tuple(fields["children"])
+        size = meta.get("body")
+        return Completion(
+            number=int(meta["n"]),
+            ending=Ending(meta["e"]),
+            body=None if size is None else frame.body[: int(size)],
+            new_body=frame.body[int(size or 0) :] if meta.get("new_body") else None,
+            **fields,
+        )
+    except (TypeError, ValueError, LookupError, AttributeError) as exc:
+        raise DecodeError(f"no completion in a child's frame: {exc!r}") from None

@@ -1,0 +1,95 @@
+"""Completions on their way from threads to the coordinator, and what a run in this process may ask."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from taskmq.pools.base import Completion, Ending
+
+if TYPE_CHECKING:
+    from taskmq.app import App
+
+
+class Outbox:
+    """A queue with a descriptor that is readable when there is something to take. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._items: deque[Completion] = deque()
+        self._signalled = False
+        self._closed = False
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+
+    @property
+    def fd(self) -> int:
+        return self._read
+
+    def put(self, completion: Completion) -> None:
+        """Add one and wake the coordinator."""
+        self._items.append(completion)
+        self.wake()
+
+    def wake(self) -> None:
+        """Make the descriptor readable; one byte is enough however many items follow."""
+        # `take` clears the mark before it empties the queue, so an item that finds the mark set is
+        # taken with the ones that set it.
+        if not self._signalled and not self._closed:
+            self._signalled = True
+            try:
+                os.write(self._write, b"\0")
+            except (BlockingIOError, OSError):
+                pass  # full is as good as readable, and closed means nobody waits
+
+    def take(self) -> list[Completion]:
+        """Everything that has come."""
+        if self._signalled:
+            try:
+                os.read(self._read, 64)
+            except BlockingIOError:
+                pass  # the writer has set the mark and writes in a moment
+            self._signalled = False
+        items = self._items
+        taken = []
+        while items:
+            taken.append(items.popleft())
+        return taken
+
+    def close(self) -> None:
+        """Close both ends; items put later are dropped."""
+        if not self._closed:
+            self._closed = True
+            os.close(self._read)
+            os.close(self._write)
+
+
+class LocalControl:
+    """The `RunControl` of a run in this process."""
+
+    __slots__ = ("_app", "_number", "_outbox", "reason")
+
+    def __init__(self, app: App, outbox: Outbox, number: int) -> None:
+        self._app = app
+        self._outbox = outbox
+        self._number = number
+        # Set by `Pool.cancel`, read by the run: one assignment, no lock needed.
+        self.reason: str | None = None
+
+    def report(self, value: Any, label: str) -> None:
+        """Pass progress on; raises `EncodeError` for a value that cannot be encoded."""
+        body, content_type = self._app.codec.encode_value(value)
+        self._outbox.put(
+            Completion(
+                number=self._number,
+                ending=Ending.PROGRESS,
+                body=body,
+                content_type=content_type,
+                label=label,
+            )
+        )
+
+    def cancelled(self) -> str | None:
+        """Why this run should stop, if anybody has said so."""
+        return self.reason

@@ -1,0 +1,51 @@
+"""The soft limit where tasks run on the main thread: a signal whose handler raises inside the task."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from taskmq.errors import SoftTimeLimitExceeded
+from taskmq.pools.base import Job
+
+if TYPE_CHECKING:
+    from taskmq.app import App
+
+# Celery's children use the same signal, so projects keep away from it already; SIGALRM stays the
+# task's own. Windows has neither.
+SOFT_LIMIT_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
+
+
+class SoftLimit:
+    """Raises once per `arm`, and never while it is not armed, so a late signal hits no other job."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self) -> None:
+        self._error: type[BaseException] | None = None
+
+    def install(self) -> None:
+        """Take over the signal; only on the main thread."""
+        if SOFT_LIMIT_SIGNAL is not None:
+            signal.signal(SOFT_LIMIT_SIGNAL, self._on_signal)
+
+    def arm(self, error: type[BaseException]) -> None:
+        """From now on the signal raises `error`."""
+        self._error = error
+
+    def disarm(self) -> None:
+        """From now on the signal does nothing."""
+        self._error = None
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error("the soft time limit of this task has passed")
+
+
+def soft_limit_error(app: App, job: Job) -> type[BaseException]:
+    """What a task expects at its soft limit: its `soft_limit_error` if it has one (the Celery shim's do)."""
+    task = app.registry.get(job.message.task)
+    error: type[BaseException] = getattr(task, "soft_limit_error", SoftTimeLimitExceeded)
+    return error

@@ -1,0 +1,114 @@
+"""The solo pool: one task at a time on the main thread of the worker's process.
+
+For debugging, and where a library insists on the main thread. The coordinator has a thread of its own,
+so leases are renewed while a task computes; code that holds the GIL longer than a lease still loses
+it. Hard limits and terminate are not enforced.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from taskmq.clock import Clock
+from taskmq.pools.base import Completion, Ending, Job, Pool
+from taskmq.pools.execution import execute, interrupted
+from taskmq.pools.outbox import LocalControl, Outbox
+from taskmq.pools.soft_limit import SOFT_LIMIT_SIGNAL, SoftLimit, soft_limit_error
+from taskmq.pools.threads import abandoned
+
+if TYPE_CHECKING:
+    from taskmq.app import App
+
+
+class SoloPool(Pool):
+    """One slot, on the thread that calls `serve`."""
+
+    name = "solo"
+    enforces = frozenset({"soft"} if SOFT_LIMIT_SIGNAL is not None else ())
+    needs_main_thread = True
+
+    def __init__(self, app: App, *, clock: Clock) -> None:
+        self.size = 1
+        self._app = app
+        self._clock = clock
+        self._outbox = Outbox()
+        self._queue: SimpleQueue[tuple[Job, LocalControl] | None] = SimpleQueue()
+        self._soft = SoftLimit()
+        self._thread: int | None = None
+        self._number: int | None = None
+        self._control: LocalControl | None = None
+        self._soft_at: float | None = None
+        self._ended: list[Completion] = []
+
+    def serve(self) -> None:
+        """Run jobs until `stop`; on the main thread."""
+        self._soft.install()
+        self._thread = threading.get_ident()
+        self._outbox.wake()
+        while (run := self._queue.get()) is not None:
+            self._outbox.put(self._perform(*run))
+
+    def _perform(self, job: Job, control: LocalControl) -> Completion:
+        completion: Completion | None = None
+        try:
+            if job.soft_time_limit is not None:
+                self._soft.arm(soft_limit_error(self._app, job))
+            completion = execute(self._app, job, control)
+            self._soft.disarm()
+        except BaseException as exc:
+            # The limit hit between two lines of ours. The signal raises once, so this is the only time.
+            completion = completion or interrupted(job, exc)
+        return completion
+
+    def start(self) -> None:
+        """Nothing to bring up: the slot is there once `serve` runs."""
+
+    def free(self) -> int:
+        return int(self._thread is not None and self._number is None)
+
+    def dispatch(self, job: Job) -> None:
+        self._number = job.number
+        self._control = LocalControl(self._app, self._outbox, job.number)
+        if job.soft_time_limit is not None and SOFT_LIMIT_SIGNAL is not None:
+            self._soft_at = self._clock.monotonic() + job.soft_time_limit
+        self._queue.put((job, self._control))
+
+    def poll(self) -> list[Completion]:
+        ended, self._ended = self._ended, []
+        for completion in self._outbox.take():
+            if completion.number != self._number:
+                continue
+            ended.append(completion)
+            if completion.ending is not Ending.PROGRESS:
+                self._number = self._control = self._soft_at = None
+        if self._soft_at is not None and self._soft_at <= self._clock.monotonic():
+            self._soft_at = None
+            assert self._thread is not None
+            assert SOFT_LIMIT_SIGNAL is not None
+            # To the thread and not the process: it also ends a blocking call there.
+            signal.pthread_kill(self._thread, SOFT_LIMIT_SIGNAL)
+        return ended
+
+    def fds(self) -> Sequence[int]:
+        return (self._outbox.fd,)
+
+    def next_timer(self) -> float | None:
+        return self._soft_at
+
+    def cancel(self, number: int, reason: str) -> None:
+        if number == self._number and self._control is not None:
+            self._control.reason = reason
+
+    def terminate(self, number: int, ending: Ending, reason: str) -> bool:
+        return False
+
+    def stop(self, *, hand_back: bool) -> None:
+        self._queue.put(None)
+        if self._number is not None:
+            self._ended += abandoned((self._number,), hand_back=hand_back)
+        self._number = self._control = self._soft_at = None
+        self._outbox.close()
