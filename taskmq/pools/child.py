@@ -20,7 +20,7 @@ from taskmq.pools import frames
 from taskmq.pools.base import Completion, Ending, Job
 from taskmq.pools.child_process import Handlers, high_descriptor, lowest_descriptor, memory_kib
 from taskmq.pools.execution import execute, interrupted
-from taskmq.pools.soft_limit import SoftLimit
+from taskmq.pools.soft_limit import SoftLimit, soft_limit_error
 
 if TYPE_CHECKING:
     from taskmq.app import App
