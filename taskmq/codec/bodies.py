@@ -245,6 +245,32 @@ class Codec:
             )
 
 
+def encode_json(value: Any, name: str) -> str:
+    """A value as JSON text with typed values, without limits of size and depth.
+
+    For what travels beside bodies. Raises `EncodeError` with the path of what cannot be sent.
+    """
+    try:
+        text = _encode(value)
+        text.encode()
+    except _UNENCODABLE as exc:
+        _explain(exc, {name: value})
+    return text
+
+
+def decode_json(text: str, *, max_depth: int = MAX_DEPTH) -> Any:
+    """JSON text whose typed values stay as they travel; `DecodeError` for what is no strict JSON."""
+    try:
+        value = _PLAIN.decode(text)
+        if json_depth(text.encode(), max_depth) > max_depth:
+            raise ValueError(f"nested deeper than {max_depth} levels")
+        if "\\u" in text:
+            _encode(value).encode()
+    except (ValueError, RecursionError) as exc:
+        raise DecodeError(f"not JSON: {exc}") from exc
+    return value
+
+
 def _explain(cause: Exception, roots: Mapping[str, Any]) -> NoReturn:
     """Raise the `EncodeError` that names the first value which cannot be sent."""
     for name, value in roots.items():

@@ -165,10 +165,12 @@ _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ALL_BUT_BRACKETS = bytes(b for b in range(256) if b not in b"[]{}")
 
 
-def json_depth(text: bytes) -> int:
-    """How deep valid JSON is nested. Linear; for text that a parser has accepted."""
-    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
-        # No need to know exactly: it cannot be too deep.
+def json_depth(text: bytes, limit: int = MAX_DEPTH) -> int:
+    """How deep valid JSON is nested, 0 where it is plainly within `limit`.
+
+    Linear; for text that a parser has accepted.
+    """
+    if text.count(b"[") + text.count(b"{") <= limit:
         return 0
     depth = deepest = 0
     for bracket in _STRINGS.sub(b"", text).translate(None, _ALL_BUT_BRACKETS):
@@ -204,6 +206,7 @@ class _Fault:
                 return None
             return path, f"{value!r} is no JSON number; pass None or text"
         if depth > MAX_DEPTH:
+            path = path if len(path) <= 80 else f"{path[:60]}…"
             return path, f"nested deeper than {MAX_DEPTH} levels"
         if id(value) in self._inside:
             return path, "it contains itself"
@@ -248,7 +251,7 @@ def _int_fault(number: int, path: str) -> tuple[str, str] | None:
     try:
         int.__repr__(number)
     except ValueError as exc:
-        return path, f"an int that is too long: {exc}"
+        return path, f"an int of too many digits to be read back ({exc}); pass it as text"
     return None
 
 

@@ -1,0 +1,108 @@
+"""A signature's options, each with its type or not at all. Pure.
+
+Read leniently: a signature may come from a Celery producer, and the step it names must run with or
+without an option that cannot be read. What our own code writes was checked where it was written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any, TypeGuard
+
+from taskmq.message import ConcurrencyKey, Rate
+from taskmq.priority import MAX_PRIORITY, MIN_PRIORITY
+from taskmq.states import AckMode
+
+
+class Options:
+    """Celery's names, and TaskMQ's own: `ack`, `max_deliveries`, `expires_at`, `rate`, `concurrency`,
+    `result_expires`."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def get(self, name: str) -> Any:
+        return self._values.get(name)
+
+    def text(self, name: str) -> str | None:
+        value = self._values.get(name)
+        return value if isinstance(value, str) and value else None
+
+    def count(self, name: str) -> int | None:
+        value = self._values.get(name)
+        return value if isinstance(value, int) and value is not True and value > 0 else None
+
+    def seconds(self, name: str) -> float | None:
+        value = self._values.get(name)
+        return float(value) if _is_number(value) and value >= 0 else None
+
+    def priority(self, fallback: int) -> int:
+        value = self._values.get("priority")
+        if type(value) is int and MIN_PRIORITY <= value <= MAX_PRIORITY:
+            return value
+        return fallback
+
+    def ack(self, fallback: AckMode) -> AckMode:
+        try:
+            return AckMode(self._values.get("ack"))
+        except ValueError:
+            return fallback
+
+    def eta(self, now: float) -> float | None:
+        """Epoch seconds from `countdown` (seconds from now) or `eta` (epoch seconds or ISO text)."""
+        countdown = self.seconds("countdown")
+        if countdown is not None:
+            return now + countdown
+        return _moment(self._values.get("eta"))
+
+    def expires_at(self, now: float) -> float | None:
+        """Epoch seconds from `expires_at`, or from `expires` (seconds from now, or ISO text)."""
+        at = _moment(self._values.get("expires_at"))
+        if at is not None:
+            return at
+        span = self.seconds("expires")
+        return now + span if span is not None else _moment(self._values.get("expires"))
+
+    def rate(self) -> Rate | None:
+        pair = self._pair("rate")
+        if pair is None or not _is_number(pair[1]) or pair[1] <= 0:
+            return None
+        return Rate(pair[0], float(pair[1]))
+
+    def concurrency(self) -> ConcurrencyKey | None:
+        pair = self._pair("concurrency")
+        if pair is None or type(pair[1]) is not int or pair[1] < 1:
+            return None
+        return ConcurrencyKey(pair[0], pair[1])
+
+    def headers(self) -> dict[str, Any]:
+        value = self._values.get("headers")
+        return dict(value) if isinstance(value, Mapping) else {}
+
+    def _pair(self, name: str) -> tuple[str, Any] | None:
+        value = self._values.get(name)
+        if isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str):
+            return value[0], value[1]
+        return None
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _moment(value: Any) -> float | None:
+    if _is_number(value):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    try:
+        # Python 3.10's fromisoformat knows no "Z".
+        moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith("Z") else value)
+    except ValueError:
+        return None
+    # Celery writes UTC; a time without an offset is one.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
