@@ -7,10 +7,10 @@ same words and reasons on every transport.
 from __future__ import annotations
 
 import enum
-import json
 from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
+from taskmq.codec.failures import encode_failure, failure_line
 from taskmq.errors import TaskExpired, TaskMQError, TaskRevoked, WorkerLost
 from taskmq.message import Message, ResultRecord
 from taskmq.policy import following
@@ -63,22 +63,11 @@ def kept_until(message: Message, now: float, default: float | None) -> float | N
     return now + seconds if seconds else None
 
 
-def failure_body(error: TaskMQError) -> bytes:
-    """The failure of one of our own errors, as the result store keeps it."""
-    return json.dumps(
-        {
-            "exc_type": type(error).__name__,
-            "exc_module": type(error).__module__,
-            "exc_message": [str(a) for a in error.args],
-        }
-    ).encode()
-
-
 def end(
     message: Message, state: State, error: TaskMQError, *, now: float, result_expires: float | None
 ) -> Ended:
     """The ending of a message in `state` (FAILED, REVOKED, EXPIRED or DEAD) because of `error`."""
-    failure = failure_body(error)
+    failure = encode_failure(error)
     record = None
     if message.store_result:
         record = ResultRecord(
@@ -93,7 +82,7 @@ def end(
         )
     return Ended(
         state=state,
-        error=f"{type(error).__name__}: {error}",
+        error=failure_line(error),
         result=record,
         then=following.ended(message, state, failure, now=now, result_expires=result_expires),
     )

@@ -20,13 +20,15 @@ class StableHeap(Generic[T]):
     Not thread-safe: whoever shares one holds a lock.
     """
 
-    __slots__ = ("_counter", "_entries", "_live")
+    __slots__ = ("_counter", "_entries", "_live", "_pushes")
 
     def __init__(self) -> None:
-        self._entries: list[tuple[float, float, int, Hashable, T]] = []
-        # key -> sequence of its live entry; a heap entry whose sequence is not there was removed.
+        self._entries: list[tuple[float, float, int, int, Hashable, T]] = []
+        # key -> number of the push that is live; a heap entry of another push was removed. Not the
+        # sequence: whoever takes a message out and puts it back keeps its sequence.
         self._live: dict[Hashable, int] = {}
         self._counter = itertools.count()
+        self._pushes = itertools.count()
 
     def __len__(self) -> int:
         return len(self._live)
@@ -45,8 +47,8 @@ class StableHeap(Generic[T]):
     ) -> int:
         """Add a payload and return its sequence. `at` orders before the sequence inside one priority.
 
-        A caller that has an enqueue sequence of its own gives it; it must be unique. Without a key the
-        sequence is the key. Raises `ValueError` when `key` is in the heap already.
+        A caller that has an enqueue sequence of its own gives it; it must be unique among what is in the
+        heap. Without a key the sequence is the key. Raises `ValueError` when `key` is in it already.
         """
         if sequence is None:
             sequence = next(self._counter)
@@ -54,8 +56,8 @@ class StableHeap(Generic[T]):
             key = sequence
         if key in self._live:
             raise ValueError(f"key {key!r} is in the heap already")
-        self._live[key] = sequence
-        heapq.heappush(self._entries, (-priority, at, sequence, key, payload))
+        push = self._live[key] = next(self._pushes)
+        heapq.heappush(self._entries, (-priority, at, sequence, push, key, payload))
         return sequence
 
     def peek(self) -> tuple[float, int, T] | None:
@@ -63,13 +65,13 @@ class StableHeap(Generic[T]):
         self._drop_removed()
         if not self._entries:
             return None
-        negative, _, sequence, _, payload = self._entries[0]
+        negative, _, sequence, _, _, payload = self._entries[0]
         return -negative, sequence, payload
 
     def pop(self) -> tuple[float, int, T]:
         """Take the most urgent entry as `(priority, sequence, payload)`; `IndexError` when empty."""
         self._drop_removed()
-        negative, _, sequence, key, payload = heapq.heappop(self._entries)
+        negative, _, sequence, _, key, payload = heapq.heappop(self._entries)
         del self._live[key]
         return -negative, sequence, payload
 
@@ -79,17 +81,17 @@ class StableHeap(Generic[T]):
             return False
         # Removed entries are left to sink; rebuilt when they outnumber the live ones.
         if len(self._entries) > 64 and len(self._entries) > 2 * len(self._live):
-            self._entries = [e for e in self._entries if self._live.get(e[3]) == e[2]]
+            self._entries = [e for e in self._entries if self._live.get(e[4]) == e[3]]
             heapq.heapify(self._entries)
         return True
 
     def ordered(self) -> Iterator[tuple[float, int, T]]:
         """The live entries in the order they would be popped; the heap stays as it is."""
-        for negative, _, sequence, key, payload in sorted(self._entries, key=lambda e: e[:3]):
-            if self._live.get(key) == sequence:
+        for negative, _, sequence, push, key, payload in sorted(self._entries, key=lambda e: e[:3]):
+            if self._live.get(key) == push:
                 yield -negative, sequence, payload
 
     def _drop_removed(self) -> None:
         entries = self._entries
-        while entries and self._live.get(entries[0][3]) != entries[0][2]:
+        while entries and self._live.get(entries[0][4]) != entries[0][3]:
             heapq.heappop(entries)
