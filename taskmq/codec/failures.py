@@ -150,6 +150,9 @@ def _restore(value: Any) -> Any:
 def _safe_args(exc: BaseException) -> list[Any]:
     try:
         args = tuple(exc.args)
+        if isinstance(exc, OSError) and len(args) == 2 and exc.filename is not None:
+            # OSError takes the file name out of its args, and without it the message loses it.
+            args = (*args, exc.filename)
     except Exception:  # `args` may be anything a class made of it
         return [_message(exc)]
     return [_safe(arg) for arg in args[:32]]

@@ -89,6 +89,8 @@ class Msgpack:
         body: bytes = self._msgpack.packb(value, use_bin_type=True, default=to_wire)
         # Afterwards: a list that contains itself has no depth to measure, and packb refuses it.
         check_depth(value)
+        if not _readable_keys(value):
+            raise TypeError("keys are text, numbers or None")
         return body
 
     def load(self, body: bytes, hook: Hook) -> Any:
@@ -97,6 +99,15 @@ class Msgpack:
         )
         check_depth(value)
         return value
+
+
+def _readable_keys(value: Any) -> bool:
+    """Whether no key is a tuple, which msgpack writes as a list and cannot read back as a key."""
+    if isinstance(value, dict):
+        return all(not isinstance(k, tuple) and _readable_keys(v) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(_readable_keys(item) for item in value)
+    return True
 
 
 def _no_extension(code: int, data: bytes) -> Any:
@@ -146,7 +157,9 @@ def _plain(value: Any, depth: int) -> Any:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     if value is None or isinstance(value, (bool, bytes)):
         return value
-    for kind in (str, int, float):
+    if isinstance(value, str):
+        return _utf8(str(value))
+    for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)
     if isinstance(value, (list, tuple)):
@@ -156,7 +169,15 @@ def _plain(value: Any, depth: int) -> Any:
     return _plain(to_wire(value), depth)
 
 
+def _utf8(text: str) -> str:
+    """The text; `UnicodeEncodeError` for a lone surrogate, which YAML would write as an escape."""
+    text.encode("utf-8")
+    return text
+
+
 def _typed(value: Any, hook: Hook) -> Any:
+    if isinstance(value, str):
+        return _utf8(value)
     if isinstance(value, list):
         return [_typed(item, hook) for item in value]
     if isinstance(value, dict):

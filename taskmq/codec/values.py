@@ -104,7 +104,7 @@ def from_wire(pairs: dict[str, Any]) -> Any:
         raise ValueError(f"a value of __type__ {kind!r} is not known; known are {known}")
     try:
         return decode(value)
-    except (TypeError, ValueError, AttributeError, InvalidOperation) as exc:
+    except (TypeError, ValueError, LookupError, AttributeError, InvalidOperation) as exc:
         raise ValueError(f"a malformed value of __type__ {kind!r}: {exc}") from exc
 
 
