@@ -197,7 +197,7 @@ def test_allowing_one_module_does_not_allow_what_it_imported() -> None:
 
 def test_module_attribute_hook_is_not_run() -> None:
     trap = ModuleType("taskmq_trap")
-    trap.__getattr__ = lambda name: pytest.fail("looked up through __getattr__")  # type: ignore[method-assign]
+    trap.__getattr__ = lambda name: pytest.fail("looked up through __getattr__")
     sys.modules["taskmq_trap"] = trap
     try:
         back = rebuild_failure(

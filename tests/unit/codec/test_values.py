@@ -6,11 +6,11 @@ import dataclasses
 import enum
 import json
 import uuid
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -37,6 +37,11 @@ class Level(enum.IntEnum):
 
 class Word(str, enum.Enum):
     YES = "yes"
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
 
 
 @dataclasses.dataclass
@@ -78,7 +83,7 @@ def test_value_survives(value: Any) -> None:
     ("value", "arrives"),
     [
         ((1, 2), [1, 2]),
-        (namedtuple("Pair", "a b")(1, 2), [1, 2]),
+        (Pair(1, 2), [1, 2]),
         (Level.HIGH, 5),
         (Word.YES, "yes"),
         ({1: "a", None: "b"}, {"1": "a", "null": "b"}),
