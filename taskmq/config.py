@@ -19,6 +19,8 @@ from taskmq.states import AckMode
 
 DAY = 86_400.0
 MIB = 1024 * 1024
+# Wins over `broker_url` of every App of a process; `taskmq -b URL` sets it for workers and their children.
+BROKER_VARIABLE = "TASKMQ_BROKER_URL"
 CONTENT_TYPES = ("json", "msgpack", "yaml", "pickle")
 
 

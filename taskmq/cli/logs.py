@@ -1,0 +1,49 @@
+"""Logging of a worker process, where the project has not set it up itself."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from taskmq.errors import ConfigError
+from taskmq.printable import printable
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "FATAL")
+_FORMAT = "%(asctime)s %(levelname)-8s %(processName)s %(name)s: %(message)s"
+
+
+class SafeFormatter(logging.Formatter):
+    """A record is one line, whatever a task's name or an exception's message holds.
+
+    Tracebacks keep their line breaks; other control characters are escaped everywhere.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: object) -> str:  # noqa: N802 - logging's own name
+        return printable(super().formatException(ei), multiline=True)  # type: ignore[arg-type]
+
+
+def set_up_logging(level: str, logfile: str | None) -> None:
+    """Send the log to `logfile`, else to stderr.
+
+    A root logger that has handlers already is the project's own: it keeps them, only the level of our own
+    loggers is set. With a log file our handler is added all the same, since it was asked for.
+    """
+    root = logging.getLogger()
+    number = getattr(logging, "CRITICAL" if level == "FATAL" else level)
+    logging.getLogger("taskmq").setLevel(number)
+    if root.handlers and not logfile:
+        return
+    handler: logging.Handler
+    if logfile:
+        try:
+            handler = logging.FileHandler(logfile, encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"--logfile {logfile}: {error.strerror}") from None
+    else:
+        handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(SafeFormatter(_FORMAT))
+    root.addHandler(handler)
+    root.setLevel(number)

@@ -1,0 +1,75 @@
+"""`taskmq list`: the tasks of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from taskmq.cli.group import Command
+from taskmq.cli.options import json_option
+from taskmq.cli.output import columns, show, show_json, show_table
+from taskmq.cli.session import Session
+from taskmq.cli.text import table
+from taskmq.options import TaskOptions
+
+# Shown in columns of their own.
+_COLUMNS = ("queue", "priority")
+
+
+@click.command("list", cls=Command)
+@json_option
+@click.pass_context
+def tasks(ctx: click.Context, as_json: bool) -> None:
+    """List the tasks of the application.
+
+    With the queue and priority a call gets that names none, and what the task sets besides.
+    """
+    app = Session.of(ctx).required_app()
+    declared = [app.registry[name] for name in sorted(app.registry)]
+    if as_json:
+        show_json(
+            [
+                {
+                    "task": task.name,
+                    "queue": task.options.queue or app.config.default_queue,
+                    "priority": app.default_priority(task),
+                    "async": task.is_async,
+                    "options": {
+                        name: value if isinstance(value, (bool, int, float, str)) else repr(value)
+                        for name, value in _set(task.options)
+                    },
+                }
+                for task in declared
+            ]
+        )
+    elif not declared:
+        show(["the application has no tasks"])
+    else:
+        show_table(
+            table(
+                ["TASK", "QUEUE", "PRIORITY", "SETS"],
+                [
+                    (
+                        task.name,
+                        task.options.queue or app.config.default_queue,
+                        f"P{app.default_priority(task)}",
+                        ", ".join(f"{name}={value}" for name, value in _set(task.options)),
+                    )
+                    for task in declared
+                ],
+                align="<<><",
+                columns=columns(),
+                elastic=3,
+            )
+        )
+
+
+def _set(options: TaskOptions) -> Iterator[tuple[str, Any]]:
+    """What differs from the defaults."""
+    for field in fields(TaskOptions):
+        value = getattr(options, field.name)
+        if field.name not in _COLUMNS and value != field.default:
+            yield field.name, value
