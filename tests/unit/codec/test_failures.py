@@ -190,14 +190,14 @@ def test_allowing_one_module_does_not_allow_what_it_imported() -> None:
             stored("Borrowed", __name__, ["m", "d", 0]), allow=allow_modules(__name__)
         )
     finally:
-        del here.Borrowed  # type: ignore[attr-defined]
+        del here.Borrowed
 
     assert type(back) is RemoteError
 
 
 def test_module_attribute_hook_is_not_run() -> None:
     trap = ModuleType("taskmq_trap")
-    trap.__getattr__ = lambda name: pytest.fail("looked up through __getattr__")
+    trap.__getattr__ = lambda name: pytest.fail("looked up through __getattr__")  # type: ignore[method-assign]
     sys.modules["taskmq_trap"] = trap
     try:
         back = rebuild_failure(
