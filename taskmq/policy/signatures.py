@@ -206,6 +206,9 @@ def leaves(sig: Sig) -> int:
     if kind == CHAIN:
         steps = inner(sig)
         return leaves(steps[-1]) if steps else 0
+    if kind == CHORD:
+        body = body_of(sig)
+        return leaves(body) if body is not None else 0
     return 1
 
 
