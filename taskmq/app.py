@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import logging
+import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from taskmq import ids
 from taskmq.clock import Clock, SystemClock
-from taskmq.config import Config, unknown_settings
+from taskmq.config import BROKER_VARIABLE, Config, unknown_settings
 from taskmq.errors import ConfigError
-from taskmq.home import calling_module, main_module_name, project_dir
+from taskmq.home import calling_module, project_dir
 from taskmq.hooks import Hooks
-from taskmq.message import Message, ResultRecord
+from taskmq.message import Message
 from taskmq.options import TASK_OPTIONS, SubmitKeywords, TaskKeywords, TaskOptions, unknown_options
+from taskmq.policy.steps import GATHER
 from taskmq.registry import Registry, check_task_name
-from taskmq.result import Result, ending_error
+from taskmq.result import Result
 from taskmq.states import State
 from taskmq.stores import Stores
 from taskmq.submitting import MessageBuilder
-from taskmq.task import Task
+from taskmq.task import Task, task_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from taskmq.codec import Codec
-    from taskmq.context import Context
     from taskmq.results.base import ResultStore
     from taskmq.signature import Signature
-    from taskmq.task import AsyncTask
+    from taskmq.task import AsyncTask, BoundTaskDecorator, TaskDecorator
     from taskmq.transports.base import Transport
     from taskmq.transports.operators import Revoked
-
-log = logging.getLogger("taskmq.app")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,35 +42,14 @@ R = TypeVar("R")
 SUBMIT_CHUNK = 500
 
 
-class TaskDecorator(Protocol):
-    """`@app.task(...)` on a function or an `async def`."""
-
-    @overload
-    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
-
-    @overload
-    def __call__(self, fn: Callable[P, R], /) -> Task[P, R]: ...
-
-
-class BoundTaskDecorator(Protocol):
-    """`@app.task(bind=True, ...)`: the function takes the context first, its callers do not."""
-
-    @overload
-    def __call__(
-        self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
-
-    @overload
-    def __call__(self, fn: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
-
-
 class App:
     """Declares tasks and submits them. Safe to share between threads, and after a fork.
 
         app = App(Config(broker_url="sqlite:///jobs.db"))
         app = App(broker_url="sqlite:///jobs.db")        # the same
 
-    Settings given as keywords are those of `Config` and win over it. `ConfigError` for a wrong value or
+    Settings given as keywords are those of `Config` and win over it; the environment's TASKMQ_BROKER_URL
+    wins over `broker_url`. `ConfigError` for a wrong value or
     an unknown name, here and not later. Nothing is opened before the first submit. `clock`, `random`,
     `transport` and `id_source` are for tests and for code that builds on TaskMQ; `base_dir` is where
     relative database paths start, by default the home of the module that makes the App.
@@ -96,6 +73,9 @@ class App:
             raise ConfigError(f"App: a Config comes first, got {config!r}{hint}")
         unknown_settings(settings)
         config = config or Config()
+        elsewhere = os.environ.get(BROKER_VARIABLE)
+        if elsewhere:
+            settings["broker_url"] = elsewhere
         self.config = config.changed(**settings) if settings else config
         self.name = name
         self.clock: Clock = clock or SystemClock()
@@ -114,7 +94,7 @@ class App:
         )
         self._codecs: dict[str, Codec] = {}
         self._builder = MessageBuilder(self)
-        self._warned: set[str] = set()
+        self.registry.add(Task(self, _gather, GATHER))
 
     def __repr__(self) -> str:
         return f"<App {self.name or self.config.broker_url} with {len(self.registry)} tasks>"
@@ -253,16 +233,38 @@ class App:
         **options: Unpack[SubmitKeywords],
     ) -> Message:
         """The message a submit would store, checked and encoded; nothing is stored."""
+        return self.build_message(task, args, kwargs, options)
+
+    def build_message(
+        self,
+        task: Task[..., Any] | str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
+        *,
+        after_another: bool = False,
+    ) -> Message:
+        """As `message`, for code that holds options as a mapping.
+
+        With `after_another` it is a step of a workflow whose first argument is not known yet.
+        """
+        name, known = self._known(task)
+        return self._builder.build(name, known, args, kwargs, options, after_another=after_another)
+
+    def keeps_result(self, task: Task[..., Any] | str, ignore_result: bool | None = None) -> bool:
+        """Whether a call of this task, with this option, keeps a result."""
+        if ignore_result is not None:
+            return not ignore_result and not self.results_disabled
+        return self._builder.plan(*self._known(task)).store_result
+
+    def _known(self, task: Task[..., Any] | str) -> tuple[str, Task[..., Any] | None]:
         if isinstance(task, Task):
             if task.app is not self:
                 raise ConfigError(f"{task!r} belongs to another app, {task.app!r}; submit it there")
-            return self._builder.build(task.name, task, args, kwargs, options)
+            return task.name, task
         if not isinstance(task, str):
             raise ConfigError(f"a task or the name of one is submitted, got {task!r}")
-        known = self.registry.get(task)
-        if known is None:
-            check_task_name(task)
-        return self._builder.build(task, known, args, kwargs, options)
+        return check_task_name(task), self.registry.get(task)
 
     def publish(self, messages: Sequence[Message]) -> None:
         """Store these messages, all or none, with the hooks around it."""
@@ -281,7 +283,7 @@ class App:
         """The result of a task by its id, whoever submitted it."""
         if not isinstance(task_id, str) or not task_id:
             raise ConfigError(f"a task id is text that is not empty, got {task_id!r}")
-        return Result(self, task_id, keeps_result=not self._stores.disabled)
+        return Result(self, task_id, keeps_result=not self.results_disabled)
 
     def result_of(self, message: Message) -> Result[Any]:
         """The result of a message that was submitted."""
@@ -289,7 +291,7 @@ class App:
             self,
             message.task_id,
             task=message.task,
-            keeps_result=message.store_result and not self._stores.disabled,
+            keeps_result=message.store_result,
             submitted=True,
         )
 
@@ -313,34 +315,6 @@ class App:
             )
         return revoked
 
-    def rebuild_error(self, record: ResultRecord) -> BaseException:
-        """The exception a task ended with; of a class that is not trusted here, `RemoteError`."""
-        from taskmq.codec import rebuild_failure
-
-        if record.body is None:
-            return ending_error(record.task_id, record.state)
-        return rebuild_failure(record.body, allow=self.trusts)
-
-    def trusts(self, module: str, name: str) -> bool:
-        """Whether an exception class of this module may be rebuilt from a result."""
-        root = module.split(".")[0]
-        return root in ("builtins", "taskmq") or root in {
-            task_module.split(".")[0] for task_module in self.registry.modules()
-        }
-
-    def warn_of_waiting(self, result: Result[Any]) -> None:
-        """Log, once per task, that it waits for a result while it holds a slot."""
-        from taskmq.context import current_context
-
-        context = current_context()
-        if context is not None and context.task.name not in self._warned:
-            self._warned.add(context.task.name)
-            log.warning(
-                "task %s waits for the result of another task while it holds a slot; when all slots do so "
-                "none is left to run what they wait for. A chain or link waits without a slot.",
-                context.task.name,
-            )
-
     # -- stores -----------------------------------------------------------------------------------
 
     @property
@@ -357,6 +331,11 @@ class App:
     def results_with_messages(self) -> bool:
         """Whether the settling transaction writes the results; else a worker writes them before it."""
         return self._stores.with_messages
+
+    @property
+    def results_disabled(self) -> bool:
+        """Whether no task keeps a result (`result_url="disabled"`)."""
+        return self._stores.disabled
 
     @property
     def codec(self) -> Codec:
@@ -399,10 +378,6 @@ class App:
         self.close()
 
 
-def task_name(fn: Callable[..., Any]) -> str:
-    """`module.function`, the name a task has unless it is given one."""
-    module = getattr(fn, "__module__", None) or type(fn).__module__
-    if module == "__main__":
-        module = main_module_name()
-    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
-    return f"{module}.{name.replace('<locals>.', '')}"
+def _gather(results: Any) -> Any:
+    """Hands on what a chord's members returned, where what follows them is more than one message."""
+    return results

@@ -79,6 +79,7 @@ class Context:
         self.control = control
         self._children: list[str] = []
         self._next_look = 0.0
+        self.warned_of_waiting = False
 
     def __repr__(self) -> str:
         return f"<context of {self.task.name} {self.task_id}>"

@@ -19,7 +19,7 @@ from taskmq.retry import RetryPolicy, RetryPriority, check_retry_priority
 from taskmq.states import AckMode
 
 if TYPE_CHECKING:
-    from taskmq.signature import Signature
+    from taskmq.signature import Call
 
 #: A template over the task's parameters ("account:{account_id}") or a function of its arguments.
 ConcurrencyKeyOf = str | Callable[..., str | None]
@@ -64,8 +64,8 @@ class SubmitKeywords(TypedDict, total=False):
     max_deliveries: int | None
     concurrency_key: ConcurrencyKeyOf | None
     concurrency_limit: int | None
-    link: Signature[Any] | Sequence[Signature[Any]] | None
-    link_error: Signature[Any] | Sequence[Signature[Any]] | None
+    link: Call | Sequence[Call] | None
+    link_error: Call | Sequence[Call] | None
     time_limit: float | timedelta | None
     soft_time_limit: float | timedelta | None
     ack: AckMode | str | None

@@ -45,6 +45,10 @@ class Registry(Mapping[str, "Task[..., Any]"]):
     def __contains__(self, name: object) -> bool:
         return name in self._tasks
 
+    def get(self, name: object, default: Any = None) -> Any:
+        """The task of this name, else `default`; a submit by name asks this each time."""
+        return self._tasks.get(name, default)  # type: ignore[call-overload]
+
     def add(self, task: Task[..., Any]) -> None:
         """Register a task.
 

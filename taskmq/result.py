@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from taskmq.errors import ResultError, ResultTimeout, TaskExpired, TaskRevoked
@@ -24,7 +24,7 @@ _LOOK_EVERY = 5.0
 class Result(Generic[R]):
     """The result of one task, by id. Holds no connection and may be made for any id (`app.result`)."""
 
-    __slots__ = ("_keeps_result", "_submitted", "app", "id", "task")
+    __slots__ = ("_keeps_result", "_submitted", "app", "id", "parent", "task")
 
     def __init__(
         self,
@@ -34,10 +34,13 @@ class Result(Generic[R]):
         task: str = "",
         keeps_result: bool = True,
         submitted: bool = False,
+        parent: Any = None,
     ) -> None:
         self.app = app
         self.id = task_id
         self.task = task
+        #: In a workflow the `Result` or `GroupResult` of the step before, else None.
+        self.parent = parent
         self._keeps_result = keeps_result
         self._submitted = submitted
 
@@ -99,7 +102,7 @@ class Result(Generic[R]):
             if record.body is None:
                 return None  # type: ignore[return-value]
             return self.app.codec.decode_value(record.body, record.content_type)  # type: ignore[no-any-return]
-        error = self.app.rebuild_error(record)
+        error = rebuild_error(self.app, record)
         if propagate:
             raise error
         return error  # type: ignore[return-value]
@@ -127,7 +130,7 @@ class Result(Generic[R]):
             raise ResultError(
                 f"task {self.id} keeps no result (ignore_result); there is none to get"
             )
-        self.app.warn_of_waiting(self)
+        _warn_inside_a_task()
         left = timeout
         while True:
             step = _LOOK_EVERY if left is None else min(left, _LOOK_EVERY)
@@ -141,17 +144,113 @@ class Result(Generic[R]):
                     raise ResultTimeout(
                         f"task {self.id} had not ended after {timeout:g} s; its state is {self.state}"
                     )
-            if self._submitted and self.state is State.UNKNOWN:
+            if self._nothing_to_come():
                 raise ResultError(
                     f"task {self.id} has neither a message nor a result: it was forgotten, purged, or its "
                     "result was kept for less time than this waited"
                 )
 
+    def _nothing_to_come(self) -> bool:
+        """Whether the store knows nothing of a task that it would know if it were still to end."""
+        # The step before is looked at first: once it has ended, its settle has submitted this one.
+        if not self._submitted and (self.parent is None or not self.parent.over()):
+            return False
+        return self.state is State.UNKNOWN
 
-def ending_error(task_id: str, state: State) -> Exception:
-    """The exception of an end that stored none of its own."""
-    if state is State.REVOKED:
-        return TaskRevoked(f"task {task_id} was revoked")
-    if state is State.EXPIRED:
-        return TaskExpired(f"task {task_id} was not started before it expired")
-    return ResultError(f"task {task_id} ended as {state} without saying why")
+    def over(self) -> bool:
+        """Whether it has ended, or can be seen never to."""
+        return self.ready() or self._nothing_to_come()
+
+
+class GroupResult:
+    """The results of a group, in the order of its calls."""
+
+    __slots__ = ("app", "results")
+
+    def __init__(self, results: Sequence[Any], app: App | None) -> None:
+        self.results = tuple(results)
+        self.app = app
+
+    def __repr__(self) -> str:
+        return f"<results of {len(self.results)} calls>"
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.results[index]
+
+    @property
+    def completed(self) -> int:
+        """How many have ended, with success or without."""
+        return sum(result.ready() for result in self.results)
+
+    def ready(self) -> bool:
+        """Whether all have ended."""
+        return all(result.ready() for result in self.results)
+
+    def over(self) -> bool:
+        """Whether all have ended, or can be seen never to."""
+        return all(result.over() for result in self.results)
+
+    def get(self, timeout: float | None = None, propagate: bool = True) -> list[Any]:
+        """Wait for all and return their values in order; `timeout` is for all of them together.
+
+        The first one in order that ended without success raises its exception, or with
+        `propagate=False` has it in its place. Raises as `Result.get`.
+        """
+        if self.app is None or timeout is None:
+            return [result.get(timeout, propagate) for result in self.results]
+        monotonic = self.app.clock.monotonic
+        deadline = monotonic() + timeout
+        return [result.get(max(0.0, deadline - monotonic()), propagate) for result in self.results]
+
+    def forget(self) -> None:
+        """Delete the stored results."""
+        for result in self.results:
+            result.forget()
+
+    def revoke(self, *, terminate: bool = False, reason: str = "") -> list[State]:
+        """Revoke every one, as `Result.revoke`; the states they were in."""
+        return [result.revoke(terminate=terminate, reason=reason) for result in self.results]
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
+        """`await results`: as `get()`, without blocking the event loop."""
+        return _await_all(self.results).__await__()
+
+
+async def _await_all(results: Sequence[Any]) -> list[Any]:
+    return [await result for result in results]
+
+
+def rebuild_error(app: App, record: ResultRecord) -> BaseException:
+    """The exception a task ended with; of a class that is not trusted here, `RemoteError`."""
+    from taskmq.codec import allow_modules, rebuild_failure
+
+    if record.body is not None:
+        # The packages whose modules define tasks: their exceptions are often defined beside those.
+        ours = {module.split(".")[0] for module in app.registry.modules()}
+        return rebuild_failure(record.body, allow=allow_modules("builtins", "taskmq", *ours))
+    if record.state is State.REVOKED:
+        return TaskRevoked(f"task {record.task_id} was revoked")
+    if record.state is State.EXPIRED:
+        return TaskExpired(f"task {record.task_id} was not started before it expired")
+    return ResultError(f"task {record.task_id} ended as {record.state} without saying why")
+
+
+def _warn_inside_a_task() -> None:
+    """Log that a task waits while it holds a slot, once in each run."""
+    from taskmq.context import current_context
+
+    context = current_context()
+    if context is not None and not context.warned_of_waiting:
+        context.warned_of_waiting = True
+        log.warning(
+            "task %s[%s] waits for the result of another task while it holds a slot; when all slots do so "
+            "none is left to run what they wait for. A chain or link waits without a slot.",
+            context.task.name,
+            context.task_id,
+        )

@@ -97,7 +97,11 @@ class Stores:
         from taskmq.transports.urls import open_transport
 
         return open_transport(
-            url, transport_settings(self._config), clock=self._clock, random=self._random
+            url,
+            transport_settings(self._config),
+            clock=self._clock,
+            random=self._random,
+            base_dir=self._base_dir,
         )
 
 

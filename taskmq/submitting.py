@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from taskmq.codec.bodies import encode_json
 from taskmq.errors import ConfigError, EncodeError
 from taskmq.message import ConcurrencyKey, Message, Rate
 from taskmq.options import (
@@ -36,6 +37,22 @@ if TYPE_CHECKING:
 
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _NO_KWARGS: Mapping[str, Any] = MappingProxyType({})
+_FOLLOWED = frozenset({"follow", "link", "link_error"})
+
+
+class _Upstream:
+    """Stands for the result of the step before, which is not known yet."""
+
+    def __repr__(self) -> str:
+        return "<result of the step before>"
+
+    def __format__(self, spec: str) -> str:
+        raise ValueError("the result of the step before is not known yet")
+
+    __str__ = __repr__
+
+
+UPSTREAM = _Upstream()
 
 
 class Plan:
@@ -62,7 +79,7 @@ class Plan:
         interval = rate_interval(options.rate_limit, f"task {name}: rate_limit")
         self.rate = Rate(name, interval) if interval is not None else None
         ignore = config.ignore_result if options.ignore_result is None else options.ignore_result
-        self.store_result = not ignore
+        self.store_result = not ignore and not app.results_disabled
         self.codec: Codec = app.codec_for(options.serializer)
 
     def priority_in(self, app: App, queue: str) -> int:
@@ -104,9 +121,14 @@ class MessageBuilder:
         args: Sequence[Any],
         kwargs: Mapping[str, Any] | None,
         options: Mapping[str, Any],
+        *,
+        after_another: bool = False,
     ) -> Message:
-        """One message. Raises `ConfigError`, `PriorityError`, `EncodeError`, `TooLarge`, or `TypeError`
-        for arguments the function does not take; then nothing was stored."""
+        """One message. With `after_another` the result of a step before it will be put first.
+
+        Raises `ConfigError`, `PriorityError`, `EncodeError`, `TooLarge`, or `TypeError`
+        for arguments the function does not take.
+        """
         if not isinstance(args, (list, tuple)):
             raise ConfigError(f"task {name}: args is a list or a tuple, got {args!r}")
         if kwargs is None:
@@ -115,14 +137,16 @@ class MessageBuilder:
             raise ConfigError(
                 f"task {name}: kwargs is a mapping of names to values, got {kwargs!r}"
             )
+        known = (UPSTREAM, *args) if after_another else args
         if task is not None:
-            task.shape.check(args, kwargs)
+            task.shape.check(known, kwargs)
         plan = self.plan(name, task)
         if not options and plan.options.concurrency_key is None and plan.options.expires is None:
             return self._plain(name, plan, args, kwargs)
         unknown_options(options, SUBMIT_OPTIONS, f"task {name}")
         given = {key: value for key, value in options.items() if value is not None}
-        return self._with_options(name, task, plan, args, kwargs, given)
+        concurrency = _concurrency(f"task {name}", task, plan.options, known, kwargs, given)
+        return self._with_options(name, plan, args, kwargs, given, concurrency)
 
     def _plain(
         self, name: str, plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -152,11 +176,11 @@ class MessageBuilder:
     def _with_options(
         self,
         name: str,
-        task: Task[..., Any] | None,
         plan: Plan,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        given: dict[str, Any],
+        given: Mapping[str, Any],
+        concurrency: ConcurrencyKey | None,
     ) -> Message:
         where = f"task {name}"
         app = self._app
@@ -176,7 +200,8 @@ class MessageBuilder:
         task_id = check_text(given.get("task_id", fresh), f"{where}: task_id")
         store_result = plan.store_result
         if "ignore_result" in given:
-            store_result = not check_flag(given["ignore_result"], f"{where}: ignore_result")
+            ignore = check_flag(given["ignore_result"], f"{where}: ignore_result")
+            store_result = not ignore and not app.results_disabled
         return Message(
             message_id=check_text(given.get("message_id", fresh), f"{where}: message_id"),
             task_id=task_id,
@@ -196,7 +221,7 @@ class MessageBuilder:
             time_limit=_limit(given, declared.time_limit, "time_limit", where),
             soft_time_limit=_limit(given, declared.soft_time_limit, "soft_time_limit", where),
             rate=plan.rate,
-            concurrency=_concurrency(where, task, declared, args, kwargs, given),
+            concurrency=concurrency,
             follow=_follow(where, given),
             parent_id=_optional_text(given, "parent_id", where),
             root_id=_optional_text(given, "root_id", where) or task_id,
@@ -275,21 +300,25 @@ def _headers(headers: Any, where: str) -> Mapping[str, Any]:
 
 def _follow(where: str, given: Mapping[str, Any]) -> str | None:
     """What comes after this message as JSON text: the caller's `follow` plus `link` and `link_error`."""
+    if not _FOLLOWED & given.keys():
+        return None
     follow = dict(given.get("follow", _NO_OPTIONS))
     for option, field in (("link", "callbacks"), ("link_error", "errbacks")):
         if option in given:
             follow[field] = [*follow.get(field, ()), *_wires(given[option], f"{where}: {option}")]
-    if not any(follow.values()):
-        return None
-    return json.dumps(follow, separators=(",", ":"), allow_nan=False)
+    follow = {field: part for field, part in follow.items() if part}
+    return encode_json(follow, f"{where}: follow") if follow else None
 
 
-def _wires(value: Any, where: str) -> list[dict[str, Any]]:
-    from taskmq.signature import Signature
-
-    wires = []
+def _wires(value: Any, where: str) -> list[Mapping[str, Any]]:
+    """Calls, or signatures as they are stored, in their stored form."""
+    wires: list[Mapping[str, Any]] = []
     for item in value if isinstance(value, (list, tuple)) else (value,):
-        if not isinstance(item, Signature):
-            raise ConfigError(f"{where}: signatures like task.s(...), got {item!r}")
-        wires.append(item.wire())
+        wire = getattr(item, "wire", None)
+        if callable(wire):
+            wires.append(wire())
+        elif isinstance(item, Mapping) and isinstance(item.get("task"), str):
+            wires.append(item)
+        else:
+            raise ConfigError(f"{where}: calls like task.s(...), got {item!r}")
     return wires
