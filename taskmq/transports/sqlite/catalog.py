@@ -1,0 +1,132 @@
+"""Queues and lanes: names to numbers, cached, because they are never deleted.
+
+What may change behind a cache (new lanes, pauses) raises `catalog.version`, which a reserve and a peek
+read each time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Lane(NamedTuple):
+    """What has one head: a queue's plain messages, or those of one rate limit in it."""
+
+    id: int
+    queue_id: int
+    queue: str
+    rate_key: str | None
+
+
+class Catalog:
+    """The queues and lanes of one file as this process knows them. Used only under the store's mutex
+    or by one reader; a stale copy misses only what `refresh` brings."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything: a rollback took back what was created, or it is another file."""
+        self._version = -1
+        self._lanes: dict[int, Lane] = {}
+        self._ids: dict[tuple[str, str | None], int] = {}
+        self._queues: dict[str, int] = {}
+        self._of_queue: dict[str, list[Lane]] = {}
+        self._paused: frozenset[str] = frozenset()
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def refresh(self, connection: sqlite3.Connection) -> None:
+        """Make lanes and pauses current."""
+        version = connection.execute("SELECT version FROM catalog").fetchone()[0]
+        if version != self._version:
+            self._load(connection)
+            self._version = version
+
+    def _load(self, connection: sqlite3.Connection) -> None:
+        queues = connection.execute("SELECT id, name, paused FROM queue").fetchall()
+        lanes = connection.execute("SELECT id, queue, rate_key FROM lane ORDER BY id").fetchall()
+        names = {number: name for number, name, _ in queues}
+        self._queues = {name: number for number, name, _ in queues}
+        self._paused = frozenset(name for _, name, paused in queues if paused)
+        self._of_queue = {}
+        for number, queue, rate_key in lanes:
+            self._add(Lane(number, queue, names[queue], rate_key))
+
+    def _add(self, lane: Lane) -> None:
+        self._lanes[lane.id] = lane
+        self._ids[lane.queue, lane.rate_key] = lane.id
+        self._of_queue.setdefault(lane.queue, []).append(lane)
+
+    def paused(self, queue: str) -> bool:
+        """Whether nothing is reserved from this queue, as of the last `refresh`."""
+        return queue in self._paused
+
+    def lanes(self, queue: str) -> list[Lane]:
+        """The lanes of a queue, the plain one among them; empty when nothing was ever in it."""
+        return self._of_queue.get(queue, [])
+
+    def names(self) -> Iterable[str]:
+        """Every queue."""
+        return self._queues.keys()
+
+    def queue_id(self, queue: str) -> int | None:
+        """The number of a queue that exists."""
+        return self._queues.get(queue)
+
+    def lane(self, number: int) -> Lane:
+        """A lane by its number, which must have been seen (`refresh`)."""
+        return self._lanes[number]
+
+    def names_of(self, number: int) -> tuple[str, str | None]:
+        """The queue and the rate key of a lane, for `rows.to_message`."""
+        lane = self._lanes[number]
+        return lane.queue, lane.rate_key
+
+    # -- writing, inside a transaction ------------------------------------------------------------
+
+    def lane_id(self, connection: sqlite3.Connection, queue: str, rate_key: str | None) -> int:
+        """The lane of a queue and rate key, made if there is none."""
+        found = self._ids.get((queue, rate_key))
+        if found is not None:
+            return found
+        self.refresh(connection)
+        found = self._ids.get((queue, rate_key))
+        if found is not None:
+            return found
+        queue_id = self.ensure_queue(connection, queue)
+        number = connection.execute(
+            "INSERT INTO lane(queue, rate_key) VALUES (?, ?)", (queue_id, rate_key)
+        ).lastrowid
+        assert number is not None
+        self._add(Lane(number, queue_id, queue, rate_key))
+        if rate_key is not None:
+            # Where its messages wait once they have booked a token.
+            self.lane_id(connection, queue, None)
+        self._raise_version(connection)
+        return number
+
+    def ensure_queue(self, connection: sqlite3.Connection, queue: str) -> int:
+        """The number of a queue, made if there is none."""
+        found = self._queues.get(queue)
+        if found is None:
+            self.refresh(connection)
+            found = self._queues.get(queue)
+        if found is None:
+            found = connection.execute("INSERT INTO queue(name) VALUES (?)", (queue,)).lastrowid
+            assert found is not None
+            self._queues[queue] = found
+            self._raise_version(connection)
+        return found
+
+    def set_paused(self, connection: sqlite3.Connection, queue: str, paused: bool) -> None:
+        """Pause or resume a queue, made if there is none."""
+        self.ensure_queue(connection, queue)
+        connection.execute("UPDATE queue SET paused = ? WHERE name = ?", (int(paused), queue))
+        self._raise_version(connection)
+
+    def _raise_version(self, connection: sqlite3.Connection) -> None:
+        # The cached copy is older than this now, so the next look loads it anew.
+        connection.execute("UPDATE catalog SET version = version + 1")

@@ -1,0 +1,310 @@
+"""One reserve: which message next is policy's word, fetching and writing is done here (G1, P2, P3, P8).
+
+Every row that is met is dealt with at once, in the transaction: taken, ended because it expired or was
+revoked, buried, or set aside until its rate token. So a look at the heads afterwards never meets it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from taskmq.message import Delivery, Message
+from taskmq.policy import endings
+from taskmq.policy.bands import Head, Window, local_first, top_band
+from taskmq.policy.rotation import Share, rotate
+from taskmq.transports.base import ReserveRequest
+from taskmq.transports.sqlite.catalog import Lane
+from taskmq.transports.sqlite.due import any_due, promote
+from taskmq.transports.sqlite.endings import end
+from taskmq.transports.sqlite.heads import heads, open_lanes
+from taskmq.transports.sqlite.leases import start_one
+from taskmq.transports.sqlite.places import DELETE_READY, schedule
+from taskmq.transports.sqlite.rates import Rates
+from taskmq.transports.sqlite.rows import M_COLUMNS, Place
+from taskmq.transports.sqlite.times import micros
+from taskmq.transports.sqlite.tx import Tx
+
+# Messages ended in one transaction because they expired at a head: some 10 ms. The next turn goes on.
+ENDED_PER_TURN = 256
+# Once a head was found expired, many behind it are likely to be.
+_MORE_ROWS = 32
+
+_PLACE_WIDTH = len(Place._fields)
+_FETCH = (
+    "SELECT r.seq, r.lane, r.npri, r.visible_at, r.deliveries, r.yields, r.yieldable, r.expires_at, "  # noqa: S608
+    f"r.keyed, {M_COLUMNS} FROM ready r CROSS JOIN message m ON m.seq = r.seq "
+    "WHERE r.lane = ? AND r.npri = ? ORDER BY r.visible_at, r.seq LIMIT ?"
+)
+_HOLD = (
+    "INSERT INTO reserved(seq, token, worker, reserved_at, lease_until, started_at, lane, npri, "
+    "visible_at, deliveries, yields, yieldable, expires_at, keyed) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class _Met(NamedTuple):
+    place: Place
+    message: Message
+
+
+class Claim:
+    """Fills the free slots, then the room for unstarted deliveries, of one request."""
+
+    def __init__(self, tx: Tx, request: ReserveRequest) -> None:
+        self._tx = tx
+        self._request = request
+        self._budget = request.budget
+        self._lanes: list[Lane] = []
+        self._closed: set[int] = set()
+        self._rates = Rates(tx)
+        self._ended = 0
+        self._held: list[tuple[Any, ...]] = []
+        self._lease_until = tx.now + micros(request.lease)
+        self.deliveries: list[Delivery] = []
+        self.refused: list[Delivery] = []
+
+    def run(self) -> None:
+        """Carry it out; the result is in `deliveries` and `refused`."""
+        promote(self._tx)
+        self._lanes = open_lanes(self._tx, self._request.queues)
+        self._fill_slots()
+        self._fill_room()
+        if self._held:
+            self._tx.executemany(_HOLD, self._held)
+        self._rates.save()
+
+    def _fill_slots(self) -> None:
+        waiting = sorted(self._request.waiting, key=lambda d: d.sort_key)
+        slots = self._request.slots
+        while slots > 0:
+            window = self._budget.window()
+            if window is None:
+                return
+            band = self._band(window)
+            stored = band[0][0].effective if band else None
+            local = next((d for d in waiting if window.admits(d.effective)), None)
+            if local is not None and local_first(local.effective, stored):
+                waiting.remove(local)
+                slots -= self._start_local(local)
+            elif stored is not None:
+                fitting = self._budget.room(stored)
+                taken = self._take(
+                    band, slots if fitting is None else min(slots, fitting), start=True
+                )
+                for _ in range(taken):
+                    self._budget = self._budget.take(stored)
+                slots -= taken
+                if self._spent():
+                    return
+            else:
+                return
+
+    def _fill_room(self) -> None:
+        # Held unstarted is only what a slot could take next; it takes no token before it starts (P18).
+        room = self._request.room
+        window = self._budget.window()
+        while room > 0 and window is not None and not self._spent():
+            band = self._band(window)
+            if not band:
+                return
+            room -= self._take(band, room, start=False)
+
+    def _start_local(self, local: Delivery) -> int:
+        started = start_one(self._tx, local, self._rates)
+        if started is None:
+            self.refused.append(local)
+            return 0
+        self.deliveries.append(started)
+        self._budget = self._budget.take(local.effective)
+        return 1
+
+    def _spent(self) -> bool:
+        if self._ended < ENDED_PER_TURN:
+            return False
+        self._tx.more = True
+        return True
+
+    def _band(self, window: Window) -> list[tuple[Head, int]]:
+        """The heads of the highest band, each with the band its row is stored in."""
+        lanes = [lane for lane in self._lanes if lane.id not in self._closed]
+        if not lanes:
+            return []
+        found = list(heads(self._tx, lanes, window, self._request.aging))
+        best = top_band((head for head, _ in found), window)
+        if not best:
+            return []
+        top = best[0].effective
+        return [pair for pair in found if pair[0].effective == top]
+
+    def _take(self, band: list[tuple[Head, int]], count: int, *, start: bool) -> int:
+        """Take up to `count` of this band, its queues in rotation; how many there were."""
+        tx = self._tx
+        effective = band[0][0].effective
+        sources: dict[str, list[tuple[int, int]]] = {}
+        for head, npri in band:
+            sources.setdefault(head.queue, []).append((head.lane, npri))
+        if len(sources) == 1:
+            queue = next(iter(sources))
+            rows = self._next(sources[queue], count, effective, start=start)
+            for met in rows:
+                self._hold(met, effective, start=start)
+            return len(rows)
+        shares = self._shares(sources)
+        picks, counters = rotate(shares, count)
+        rows_of = {
+            queue: self._next(sources[queue], picks.count(queue), effective, start=start)
+            for queue in sources
+            if queue in picks
+        }
+        taken = 0
+        for queue in picks:
+            if rows_of[queue]:
+                self._hold(rows_of[queue].pop(0), effective, start=start)
+                taken += 1
+        changed = [(counters[s.queue], s.queue) for s in shares if counters[s.queue] != s.counter]
+        tx.executemany("UPDATE queue SET counter = ? WHERE name = ?", changed)
+        return taken
+
+    def _shares(self, queues: dict[str, Any]) -> list[Share]:
+        """In the request's order, which rotation needs to be fixed, with the stored counters."""
+        counters = dict(self._tx.execute("SELECT name, counter FROM queue").fetchall())
+        return [
+            Share(share.name, share.weight, counters[share.name])
+            for share in self._request.queues
+            if share.name in queues
+        ]
+
+    def _next(
+        self, sources: Sequence[tuple[int, int]], count: int, effective: int, *, start: bool
+    ) -> list[_Met]:
+        """The next messages of one queue at one level, out of ready and past every check."""
+        found: list[_Met] = []
+        limit = count
+        while len(found) < count and not self._spent():
+            rows: list[Any] = []
+            for lane, npri in sources:
+                if lane not in self._closed:
+                    rows += self._tx.execute(_FETCH, (lane, npri, limit)).fetchall()
+            if len(sources) > 1:
+                rows.sort(key=lambda row: (row[2], row[3], row[0]))
+            met = 0
+            for row in rows:
+                if len(found) == count or self._spent():
+                    break
+                if row[1] in self._closed or not self._level(row, effective):
+                    continue
+                met += 1
+                passed = self._check(row, start=start)
+                if passed is not None:
+                    found.append(passed)
+            if not met:
+                break
+            limit = count - len(found) + _MORE_ROWS
+        return found
+
+    def _level(self, row: Any, effective: int) -> bool:
+        # Under aging only the first of a band may have waited long enough for its level.
+        aging = self._request.aging
+        if aging is None:
+            return True
+        return aging.effective(-row[2], row[3] / 1_000_000, self._tx.time) == effective
+
+    def _check(self, row: Any, *, start: bool) -> _Met | None:
+        """Take a row out of ready; None when it ended, died or was set aside instead."""
+        tx = self._tx
+        place = Place._make(row[:_PLACE_WIDTH])
+        message = tx.message(row[_PLACE_WIDTH:])
+        rate_key = tx.names_of(place.lane)[1]
+        tx.execute(DELETE_READY, (place.lane, place.npri, place.visible_at, place.seq))
+        if place.expires_at is not None and place.expires_at <= tx.now:
+            self._end(place, message, endings.expired(message, **tx.ending()))
+        elif tx.any_revoked and (reason := tx.revocation(message.task_id)) is not None:
+            self._end(place, message, endings.revoked(message, reason, **tx.ending()))
+        elif place.deliveries >= message.max_deliveries:
+            how = endings.dead(message, place.deliveries, **tx.ending())
+            self._end(place, message, how, reason=endings.CRASH_LOOP)
+        elif rate_key is None or self._has_token(place, message, rate_key, start=start):
+            return _Met(place, message)
+        return None
+
+    def _end(self, place: Place, message: Message, how: endings.Ended, *, reason: str = "") -> None:
+        self._ended += 1
+        end(
+            self._tx,
+            place.seq,
+            message,
+            how,
+            reason=reason,
+            deliveries=place.deliveries,
+            yields=place.yields,
+        )
+
+    def _has_token(self, place: Place, message: Message, rate_key: str, *, start: bool) -> bool:
+        """Whether it may go on now; else it is booked and set aside in the queue's plain lane (P8)."""
+        if not start and self._rates.state(rate_key).has_token(self._tx.now):
+            return True
+        assert message.rate is not None
+        at = self._rates.take(rate_key, message.rate.interval)
+        if at <= self._tx.now:
+            return True
+        schedule(self._tx, place._replace(lane=self._tx.plain_lane(place.lane)), at)
+        if self._rates.state(rate_key).closed(self._tx.now):
+            self._closed.update(lane.id for lane in self._lanes if lane.rate_key == rate_key)
+        return False
+
+    def _hold(self, met: _Met, effective: int, *, start: bool) -> None:
+        tx = self._tx
+        place = met.place
+        # From the system, not the injected generator: a forked copy of that would repeat tokens.
+        token = int.from_bytes(os.urandom(8), "big") >> 2
+        self._held.append(
+            (
+                place.seq,
+                token,
+                self._request.worker,
+                tx.now,
+                self._lease_until,
+                tx.now if start else None,
+                place.lane,
+                place.npri,
+                place.visible_at,
+                place.deliveries + 1,
+                place.yields,
+                place.yieldable,
+                place.expires_at,
+                place.keyed,
+            )
+        )
+        self.deliveries.append(
+            Delivery(
+                message=met.message,
+                token=token,
+                seq=place.seq,
+                visible_at=place.visible_at / 1_000_000,
+                lease_until=self._lease_until / 1_000_000,
+                deliveries=place.deliveries + 1,
+                yields=place.yields,
+                yieldable=bool(place.yieldable),
+                effective=effective,
+                started=start,
+            )
+        )
+
+
+def nothing_to_take(tx: Tx, request: ReserveRequest) -> bool:
+    """Whether a reserve would find and change nothing; reads only, so that idling takes no lock."""
+    window = request.budget.window()
+    if request.slots > 0 and window is not None:
+        if any(window.admits(delivery.effective) for delivery in request.waiting):
+            return False
+    elif request.room <= 0:
+        return True
+    if any_due(tx):
+        return False
+    if window is None:
+        return True
+    lanes = open_lanes(tx, request.queues)
+    found = heads(tx, lanes, window, request.aging) if lanes else ()
+    return not top_band((head for head, _ in found), window)

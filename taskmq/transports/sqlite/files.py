@@ -1,0 +1,136 @@
+"""The files of a database: who may read them, where they may be, and whether they are still ours.
+
+Created 0600 with O_EXCL and O_NOFOLLOW; SQLite gives the -wal and -shm files the same permissions.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from taskmq.errors import ConfigError, TransportUnavailable
+from taskmq.transports.sqlite.options import SQLiteOptions
+
+# What statfs calls file systems on which SQLite's shared memory or locks are not reliable.
+_NETWORK = {
+    0x6969: "NFS",
+    0xFF534D42: "CIFS",
+    0xFE534D42: "SMB",
+    0x517B: "SMB",
+    0x5346414F: "AFS",
+    0x01021997: "9P",
+    0x00C36400: "Ceph",
+    0x0BD00BD0: "Lustre",
+    0x47504653: "GPFS",
+}
+
+
+class Identity(NamedTuple):
+    """Which file a path leads to: a name can come to mean another one."""
+
+    device: int
+    inode: int
+
+
+def identity(path: str) -> Identity | None:
+    """The file at `path`, None when there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise TransportUnavailable(f"{path}: {exc.strerror}") from exc
+    return Identity(found.st_dev, found.st_ino)
+
+
+def prepare(path: Path, options: SQLiteOptions) -> bool:
+    """Check the place and create the file if there is none; whether this call created it.
+
+    Raises `ConfigError` for a place no database should be in and `TransportUnavailable` where the
+    file cannot be made.
+    """
+    directory = path.parent
+    if not directory.is_dir():
+        raise ConfigError(
+            f"the directory {directory} of the database {path.name} does not exist; create it, or set "
+            "TASKMQ_HOME or broker_url to another place"
+        )
+    network = network_file_system(str(directory))
+    if network and not options.network_fs:
+        raise ConfigError(
+            f"{path} is on a network file system ({network}), where SQLite's locks do not protect a "
+            "database shared by several machines; put it on a local disk, or add ?network_fs=allow "
+            "to the URL when only one machine uses it"
+        )
+    _check_directory(path)
+    if path.exists():
+        if not path.is_file():
+            raise ConfigError(f"{path} is not a regular file")
+        return False
+    return _create(path, options.mode)
+
+
+def _create(path: Path, mode: int) -> bool:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        fd = os.open(path, flags, mode)
+    except FileExistsError:
+        if path.is_symlink():
+            raise ConfigError(f"{path} is a symbolic link to nowhere; it is not followed") from None
+        return False
+    except OSError as exc:
+        uid = f" by user {os.getuid()}" if hasattr(os, "getuid") else ""
+        raise TransportUnavailable(f"{path} cannot be created{uid}: {exc.strerror}") from exc
+    try:
+        if hasattr(os, "fchmod"):
+            os.fchmod(fd, mode)  # whatever the umask is
+    finally:
+        os.close(fd)
+    return True
+
+
+def _check_directory(path: Path) -> None:
+    if not hasattr(os, "getuid"):
+        return
+    directory = os.stat(path.parent)
+    if not directory.st_mode & stat.S_IWOTH:
+        return
+    if not directory.st_mode & stat.S_ISVTX:
+        raise ConfigError(
+            f"everybody may write in {path.parent}, so anybody could replace the database {path.name}; "
+            "use a directory of your own"
+        )
+    # In a sticky directory such as /tmp a file that is ours stays ours; one laid there before is not.
+    for suffix in ("", "-wal", "-shm", ".lock"):
+        try:
+            found = os.lstat(f"{path}{suffix}")
+        except FileNotFoundError:
+            continue
+        if found.st_uid not in (os.getuid(), 0):
+            raise ConfigError(
+                f"{path}{suffix} belongs to user {found.st_uid}, and everybody may write in "
+                f"{path.parent}; use a directory of your own"
+            )
+
+
+def network_file_system(directory: str) -> str | None:
+    """The name of the network file system a directory is on; None on a local one or if unknown."""
+    if not sys.platform.startswith("linux"):
+        return None
+    kind = _statfs_type(directory)
+    return _NETWORK.get(kind) if kind is not None else None
+
+
+def _statfs_type(directory: str) -> int | None:
+    import ctypes
+
+    # struct statfs begins with f_type, a long on every 64-bit Linux; the rest is not read.
+    buffer = ctypes.create_string_buffer(512)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.statfs(os.fsencode(directory), buffer) != 0:
+        return None
+    return int(ctypes.c_ulong.from_buffer(buffer).value) & 0xFFFFFFFF

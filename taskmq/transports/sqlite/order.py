@@ -1,0 +1,121 @@
+"""The claim order recomputed from what is stored: what `taskmq peek` prints. Changes nothing.
+
+Follows one-slot reserves step by step: due messages counted as moved, rotation counted on from the stored
+counters, what expired, was revoked or has no rate token left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from typing import Any
+
+from taskmq.policy.bands import Head, top_band
+from taskmq.policy.rotation import Share, rotate
+from taskmq.transports.base import ALL_BANDS, QueueShare
+from taskmq.transports.operators import Peeked
+from taskmq.transports.sqlite.catalog import Lane
+from taskmq.transports.sqlite.heads import open_lanes
+from taskmq.transports.sqlite.rows import M_COLUMNS, PLACE_COLUMNS, Place
+from taskmq.transports.sqlite.tx import Tx
+
+_PAGE = 64
+_READY = (
+    f"SELECT {PLACE_COLUMNS} FROM ready WHERE lane = ? AND (npri, visible_at, seq) > (?, ?, ?) "  # noqa: S608
+    "ORDER BY npri, visible_at, seq LIMIT ?"
+)
+_DUE = f"SELECT {PLACE_COLUMNS} FROM scheduled WHERE due_at <= ?"  # noqa: S608
+_FIRST = (-1000, 0, 0)
+
+
+def peek(tx: Tx, queues: Sequence[QueueShare], limit: int) -> list[Peeked]:
+    """The next `limit` messages of these queues, in order."""
+    lanes = open_lanes(tx, queues, with_token=True)
+    due = _due_places(tx)
+    lines = {lane.id: _Line(_places(tx, lane, due.get(lane.id, []))) for lane in lanes}
+    counters = dict(tx.execute("SELECT name, counter FROM queue").fetchall())
+    found: list[Peeked] = []
+    while len(found) < limit:
+        heads = [
+            Head(lane.queue, lane.id, -head.npri, head.visible_at, head.seq)
+            for lane in lanes
+            if (head := lines[lane.id].head) is not None
+        ]
+        band = top_band(heads, ALL_BANDS)
+        if not band:
+            break
+        present = {head.queue for head in band}
+        shares = [
+            Share(q.name, q.weight, counters.get(q.name, 0)) for q in queues if q.name in present
+        ]
+        picks, moved = rotate(shares, 1)
+        chosen = next(head for head in band if head.queue == picks[0])
+        peeked = _look(tx, lines[chosen.lane].take())
+        if peeked is None:
+            continue
+        counters.update(moved)
+        found.append(peeked)
+        if next(lane for lane in lanes if lane.id == chosen.lane).rate_key is not None:
+            # It takes the token; the ones behind it would be set aside.
+            lanes = [lane for lane in lanes if lane.id != chosen.lane]
+    return found
+
+
+class _Line:
+    """The places of one lane, in order, read page by page."""
+
+    def __init__(self, places: Iterator[Place]) -> None:
+        self._places = places
+        self.head: Place | None = next(places, None)
+
+    def take(self) -> Place:
+        taken = self.head
+        assert taken is not None
+        self.head = next(self._places, None)
+        return taken
+
+
+def _due_places(tx: Tx) -> dict[int, list[Place]]:
+    due: dict[int, list[Place]] = {}
+    for row in tx.execute(_DUE, (tx.now,)).fetchall():
+        place = Place._make(row)
+        due.setdefault(place.lane, []).append(place)
+    return due
+
+
+def _order(place: Place) -> tuple[int, int, int]:
+    return place.npri, place.visible_at, place.seq
+
+
+def _places(tx: Tx, lane: Lane, due: list[Place]) -> Iterator[Place]:
+    return merge(_ready_places(tx, lane.id), sorted(due, key=_order), key=_order)
+
+
+def _ready_places(tx: Tx, lane: int) -> Iterator[Place]:
+    last: tuple[int, int, int] = _FIRST
+    while True:
+        rows: list[Any] = tx.execute(_READY, (lane, *last, _PAGE)).fetchall()
+        for row in rows:
+            place = Place._make(row)
+            yield place
+            last = _order(place)
+        if len(rows) < _PAGE:
+            return
+
+
+def _look(tx: Tx, place: Place) -> Peeked | None:
+    if place.expires_at is not None and place.expires_at <= tx.now:
+        return None
+    row = tx.row(f"SELECT {M_COLUMNS} FROM message m WHERE m.seq = ?", (place.seq,))  # noqa: S608
+    message = tx.message(row)
+    if place.deliveries >= message.max_deliveries or tx.revocation(message.task_id) is not None:
+        return None
+    return Peeked(
+        message=message,
+        effective=message.priority,
+        visible_at=place.visible_at / 1_000_000,
+        seq=place.seq,
+        deliveries=place.deliveries,
+        yields=place.yields,
+        yieldable=bool(place.yieldable),
+    )

@@ -1,0 +1,183 @@
+"""Settling: what a worker says became of a delivery, with everything that follows, fenced by the token."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from taskmq.errors import EncodeError, MessageError, TaskMQError
+from taskmq.message import Delivery
+from taskmq.policy import endings
+from taskmq.policy.sizes import oversized
+from taskmq.states import State
+from taskmq.transports.base import Outcome, Verb
+from taskmq.transports.sqlite.consequences import apply_followers
+from taskmq.transports.sqlite.endings import bury, delete_message, end
+from taskmq.transports.sqlite.leases import (
+    DELETE_HELD,
+    Held,
+    hand_back,
+    held,
+    home_lane,
+    put_back,
+    release_key,
+)
+from taskmq.transports.sqlite.records import put_record
+from taskmq.transports.sqlite.store import UNSTORABLE
+from taskmq.transports.sqlite.submit import stamp
+from taskmq.transports.sqlite.times import micros
+from taskmq.transports.sqlite.tx import Tx
+
+log = logging.getLogger("taskmq.sqlite")
+
+
+def settle(tx: Tx, outcomes: Sequence[Outcome]) -> list[Delivery]:
+    """Apply outcomes and what follows them; the deliveries whose lease was lost."""
+    lost = [outcome.delivery for outcome in outcomes if not _settle(tx, outcome)]
+    apply_followers(tx)
+    return lost
+
+
+def settle_apart(tx: Tx, outcomes: Sequence[Outcome]) -> list[Delivery]:
+    """As `settle`, each outcome by itself: one that cannot be stored ends as a failure that says why."""
+    lost = []
+    for outcome in outcomes:
+        try:
+            lost += _apart(tx, outcome)
+        except (MessageError, *UNSTORABLE) as exc:
+            log.warning(
+                "the outcome of %s cannot be stored, it ends as a failure: %s",
+                outcome.delivery.message.task_id,
+                exc,
+                extra={"action": "unstorable"},
+            )
+            lost += _apart(tx, _failed_instead(tx, outcome, exc))
+    return lost
+
+
+def _apart(tx: Tx, outcome: Outcome) -> list[Delivery]:
+    tx.execute("SAVEPOINT outcome")
+    try:
+        return settle(tx, (outcome,))
+    except BaseException:
+        tx.execute("ROLLBACK TO outcome")
+        tx.followers.clear()
+        # What was created inside is gone.
+        tx.catalog.clear()
+        raise
+    finally:
+        tx.execute("RELEASE outcome")
+
+
+def _failed_instead(tx: Tx, outcome: Outcome, fault: Exception) -> Outcome:
+    error = fault if isinstance(fault, TaskMQError) else EncodeError(str(fault))
+    how = endings.end(outcome.delivery.message, State.FAILED, error, **tx.ending())
+    return replace(outcome, verb=Verb.FINISH, result=how.result, then=how.then, body=None)
+
+
+def _settle(tx: Tx, outcome: Outcome) -> bool:
+    delivery = outcome.delivery
+    if fault := oversized(
+        delivery.message,
+        result=outcome.result,
+        then=outcome.then,
+        body=outcome.body,
+        limit=tx.settings.max_body,
+    ):
+        outcome = _failed_instead(tx, outcome, fault)
+    verb = outcome.verb
+    if verb is Verb.FINISH:
+        if not tx.execute(DELETE_HELD, (delivery.seq, delivery.token)).rowcount:
+            return False
+        key = delivery.message.concurrency
+        delete_message(tx, delivery.seq, None if key is None else key.key)
+        _write(tx, outcome)
+        return True
+    found = held(tx, delivery)
+    if found is None:
+        return False
+    _write(tx, outcome)
+    if verb is Verb.BURY:
+        _bury(tx, outcome, found)
+    elif verb is Verb.RETRY:
+        _retry(tx, outcome, found)
+    elif verb is Verb.RELEASE:
+        _release(tx, outcome, found)
+    return True
+
+
+def _write(tx: Tx, outcome: Outcome) -> None:
+    if outcome.result is not None:
+        put_record(tx, outcome.result)
+    if outcome.then:
+        tx.followers.append(outcome.then)
+
+
+def _bury(tx: Tx, outcome: Outcome, found: Held) -> None:
+    delivery = outcome.delivery
+    tx.execute(DELETE_HELD, (delivery.seq, delivery.token))
+    bury(
+        tx,
+        delivery.seq,
+        reason=outcome.reason,
+        error=outcome.error,
+        deliveries=found.place.deliveries,
+        yields=found.place.yields,
+    )
+    key = delivery.message.concurrency
+    delete_message(tx, delivery.seq, None if key is None else key.key)
+
+
+def _retry(tx: Tx, outcome: Outcome, found: Held) -> None:
+    """A new place in the order, by its own schedule; deliveries start from 0 (DESIGN §2)."""
+    delivery = outcome.delivery
+    message = replace(
+        delivery.message,
+        retries=delivery.message.retries + 1,
+        priority=delivery.message.priority if outcome.priority is None else outcome.priority,
+        body=delivery.message.body if outcome.body is None else outcome.body,
+    )
+    due_at = tx.now + micros(outcome.delay) if outcome.delay > 0 else None
+    visible_at = stamp(tx) if due_at is None else due_at
+    tx.execute(DELETE_HELD, (delivery.seq, delivery.token))
+    # The body is written only where it changed: it may be pages long.
+    tx.execute(
+        "UPDATE message SET retries = ?, npri = ?, visible_at = ? WHERE seq = ?",
+        (message.retries, -message.priority, visible_at, delivery.seq),
+    )
+    if outcome.body is not None:
+        tx.execute("UPDATE message SET body = ? WHERE seq = ?", (outcome.body, delivery.seq))
+    release_key(tx, delivery)
+    place = found.place._replace(
+        lane=home_lane(tx, delivery.seq),
+        npri=-message.priority,
+        visible_at=visible_at,
+        deliveries=0,
+    )
+    put_back(tx, replace(delivery, message=message), place, due_at)
+
+
+def _release(tx: Tx, outcome: Outcome, found: Held) -> None:
+    delivery = outcome.delivery
+    message = delivery.message
+    if outcome.counted and found.place.deliveries >= message.max_deliveries:
+        how = endings.dead(message, found.place.deliveries, **tx.ending())
+        if outcome.error:
+            how = how._replace(error=outcome.error)
+        tx.execute(DELETE_HELD, (delivery.seq, delivery.token))
+        end(
+            tx,
+            delivery.seq,
+            message,
+            how,
+            reason=outcome.reason or endings.CRASH_LOOP,
+            deliveries=found.place.deliveries,
+            yields=found.place.yields,
+        )
+        return
+    due_at = None
+    if outcome.delay > 0:
+        due_at = tx.now + micros(outcome.delay)
+        release_key(tx, delivery)
+    hand_back(tx, delivery, found, due_at=due_at, counted=outcome.counted)

@@ -1,0 +1,349 @@
+"""The one way to the file: connections of this process, and every write inside the file lock.
+
+A write is: the mutex of this process, the file lock, is it still our file, BEGIN IMMEDIATE, the work,
+COMMIT with the checkpoint it may bring, unlock. Producers' threads that meet are committed together by
+whichever comes first (leader and followers, no thread of its own): 2.5 to 4 times the rate where each
+commit waits for the disk, and no cost for one alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, Generic, TypeVar
+
+from taskmq.errors import (
+    SubmitUnknown,
+    TransportCorrupt,
+    TransportError,
+    TransportMoved,
+    TransportUnavailable,
+)
+from taskmq.transports.sqlite import faults, files, forks
+from taskmq.transports.sqlite.connect import connect, name_affected_version
+from taskmq.transports.sqlite.files import Identity
+from taskmq.transports.sqlite.lock import FileLock
+from taskmq.transports.sqlite.options import SQLiteOptions
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+# What a value that cannot be bound raises; it concerns one message, never the file.
+UNSTORABLE = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
+
+
+class _Waiting(Generic[T]):
+    """One caller's work in a group commit, and what came of it."""
+
+    __slots__ = ("done", "error", "result", "work")
+
+    def __init__(self, work: Work[T]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Store:
+    """The file of one transport in this process. Thread-safe; a forked child opens its own."""
+
+    def __init__(self, path: Path, options: SQLiteOptions, random: Random) -> None:
+        self.path = str(path)
+        self.options = options
+        #: Whether `open` found no file and made one.
+        self.created = False
+        #: Called when a transaction did not commit: what was cached inside it is void.
+        self.on_rollback: Callable[[], None] = lambda: None
+        #: Called when another file is opened: everything cached is void.
+        self.on_reopen: Callable[[], None] = lambda: None
+        self._file = path
+        self._lock = FileLock(
+            f"{path}.lock", mode=options.mode, timeout=options.busy_timeout, random=random
+        )
+        self._opened = False
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._database: Identity | None = None
+        self._reads: Identity | None = None
+        self._log: Identity | None = None
+        self._fresh()
+        forks.in_child(self._abandon)
+
+    def _fresh(self) -> None:
+        self._mutex = threading.Lock()
+        self._reading = threading.Lock()
+        self._queue: deque[_Waiting[Any]] = deque()
+        self._mine = threading.local()
+        self._commits = 0
+
+    def _abandon(self) -> None:
+        # In a forked child. Another thread of the parent may have held any of the locks.
+        for connection in (self._writer, self._reader):
+            if connection is not None:
+                forks.leak(connection)
+        self._writer = self._reader = None
+        self._lock.abandon()
+        self._fresh()
+        self.on_reopen()
+
+    # -- life -------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Connect, creating the file if there is none; idempotent."""
+        with self._mutex:
+            if not self._opened:
+                name_affected_version(self.path)
+                self._connect()
+                self._opened = True
+
+    def close(self) -> None:
+        """Let go of the file; idempotent. The last process to close it empties the log into it."""
+        with self._reading, self._mutex:
+            self._opened = False
+            if self._writer is not None:
+                try:
+                    self._lock.acquire()
+                except TransportUnavailable:
+                    pass  # somebody is stopped inside it; SQLite's own locks decide then
+                self._disconnect()
+            self._lock.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        made = files.prepare(self._file, self.options)
+        self.created = self.created or made
+        self._lock.acquire()
+        try:
+            writer = connect(self.path, self.options)
+            # Read once, so that the log exists and can be recognised.
+            writer.execute("SELECT version FROM catalog").fetchall()
+            self._database = files.identity(self.path)
+            self._log = files.identity(f"{self.path}-wal")
+        finally:
+            self._lock.release()
+        self._writer = writer
+        self.on_reopen()
+        return writer
+
+    def _disconnect(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                connection.close()
+        self._reader = self._writer = None
+
+    def reopen(self) -> None:
+        """After `TransportMoved`: go on with the file that is at the path now, or with a new one."""
+        with self._reading, self._mutex:
+            self._disconnect()
+            self._lock.close()
+            self._connect()
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def read(self, work: Work[T]) -> T:
+        """Run reads on a connection of their own: a writer or a waiting lock never holds them up."""
+        with self._reading:
+            connection = self._reader
+            if connection is None or files.identity(self.path) != self._reads:
+                connection = self._open_reader()
+            try:
+                return work(connection)
+            except (sqlite3.Error, *UNSTORABLE) as exc:
+                raise faults.translate(exc, self.path) from exc
+
+    def _open_reader(self) -> sqlite3.Connection:
+        with self._mutex:
+            self._need_open()
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+            if files.identity(self.path) is None:
+                raise TransportMoved(f"{self.path} was deleted while it was open")
+            self._lock.acquire()
+            try:
+                self._reader = connect(self.path, self.options)
+                self._reads = files.identity(self.path)
+            finally:
+                self._lock.release()
+            return self._reader
+
+    def glance(self, work: Work[T]) -> T:
+        """Run a few quick reads on the writing connection, whose page cache is warm; no file lock.
+
+        Raises `TransportMoved` as a write would.
+        """
+        with self._mutex:
+            connection = self._ready()
+            self._check_file()
+            try:
+                return work(connection)
+            except (sqlite3.Error, *UNSTORABLE) as exc:
+                raise faults.translate(exc, self.path) from exc
+
+    def news(self) -> tuple[int, int]:
+        """A value that changes with every commit that was not made by the calling thread."""
+        with self._mutex:
+            version = self._ready().execute("PRAGMA data_version").fetchone()[0]
+            return version, self._commits - getattr(self._mine, "commits", 0)
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def write(self, work: Work[T], *, room: bool = False) -> T:
+        """Run `work` in one transaction.
+
+        With `room` a full device is met by copying the log back and one more try: then what settles
+        reuses the log's own space (measured: all of them pass on a full disk). Raises `TransportError`s
+        with nothing changed, and what `work` raises.
+        """
+        waiting = _Waiting(work)
+        with self._mutex:
+            try:
+                self._transaction([waiting], durable=False)
+            except (sqlite3.Error, *UNSTORABLE) as exc:
+                if not (room and faults.is_full(exc)):
+                    raise faults.translate(exc, self.path) from exc
+                self._make_room(exc)
+                try:
+                    self._transaction([waiting], durable=False)
+                except sqlite3.Error as again:
+                    raise faults.translate(again, self.path) from again
+        result: T = waiting.result
+        return result
+
+    def submit(self, work: Work[T]) -> T:
+        """As `write` for producers: together with those of other threads, durable if so configured.
+
+        Each caller gets its own error. Raises `SubmitUnknown` when the commit itself broke off.
+        """
+        mine = _Waiting(work)
+        if self._mutex.acquire(blocking=False):
+            group = [mine]
+        else:
+            self._queue.append(mine)
+            self._mutex.acquire()
+            group = []
+        try:
+            if not mine.done:
+                while self._queue:
+                    group.append(self._queue.popleft())
+                self._together(group)
+        finally:
+            self._mutex.release()
+        if mine.error is not None:
+            raise mine.error
+        result: T = mine.result
+        return result
+
+    def _together(self, group: list[_Waiting[Any]]) -> None:
+        durable = self.options.durability == "full"
+        try:
+            self._transaction(group, durable=durable)
+        except BaseException as exc:
+            if len(group) == 1 or not isinstance(exc, Exception):
+                for one in group:
+                    one.error = self._fault(exc)
+                    one.done = True
+                return
+            # One of them broke it for all: each again, alone, so that each gets what is its own.
+            for one in group:
+                self._together([one])
+            return
+        for one in group:
+            one.done = True
+
+    def _transaction(self, group: list[_Waiting[Any]], *, durable: bool) -> None:
+        connection = self._ready()
+        self._lock.acquire()
+        try:
+            self._check_file()
+            if durable:
+                connection.execute("PRAGMA synchronous=FULL")
+            committing = False
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for one in group:
+                    one.result = one.work(connection)
+                committing = True
+                connection.execute("COMMIT")
+            except BaseException as exc:
+                self.on_rollback()
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if committing and faults.is_io(exc):
+                    raise SubmitUnknown(
+                        f"the commit to {self.path} broke off ({exc}); it may or may not be stored"
+                    ) from exc
+                raise
+            finally:
+                if durable:
+                    connection.execute("PRAGMA synchronous=NORMAL")
+        finally:
+            self._lock.release()
+        self._commits += 1
+        self._mine.commits = getattr(self._mine, "commits", 0) + 1
+
+    def _fault(self, exc: BaseException) -> BaseException:
+        if isinstance(exc, (sqlite3.Error, *UNSTORABLE)):
+            fault = faults.translate(exc, self.path)
+            fault.__cause__ = exc
+            return fault
+        return exc
+
+    def _make_room(self, cause: BaseException) -> None:
+        try:
+            self._checkpoint()
+        except sqlite3.Error as exc:
+            raise faults.translate(cause, self.path) from exc
+
+    def checkpoint(self) -> tuple[int, int]:
+        """Copy the log back into the file as far as readers allow; (pages in the log, copied)."""
+        with self._mutex:
+            try:
+                return self._checkpoint()
+            except sqlite3.Error as exc:
+                raise faults.translate(exc, self.path) from exc
+
+    def _checkpoint(self) -> tuple[int, int]:
+        connection = self._ready()
+        self._lock.acquire()
+        try:
+            # PASSIVE, never TRUNCATE: a log that was cut off has to grow again, which a full disk forbids.
+            row = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        finally:
+            self._lock.release()
+        return int(row[1]), int(row[2])
+
+    # -- guards -----------------------------------------------------------------------------------
+
+    def _need_open(self) -> None:
+        if not self._opened:
+            raise TransportError(f"the transport of {self.path} is not open")
+
+    def _ready(self) -> sqlite3.Connection:
+        if self._writer is not None:
+            return self._writer
+        self._need_open()
+        return self._connect()
+
+    def _check_file(self) -> None:
+        """Refuse to write into a file that nobody else can find any more (measured: SQLite would)."""
+        found = files.identity(self.path)
+        if found != self._database:
+            what = "deleted" if found is None else "replaced"
+            # The reader may be in use by another thread; it finds out by itself.
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+            raise TransportMoved(
+                f"{self.path} was {what} while it was open; nothing was stored. "
+                "The next call uses the file that is there then"
+            )
+        if files.identity(f"{self.path}-wal") != self._log:
+            raise TransportCorrupt(
+                f"{self.path}-wal was deleted or replaced while the database was open; stop every process "
+                f"that uses {os.path.basename(self.path)} before anything is written"
+            )

@@ -1,0 +1,121 @@
+"""`broker_url`: which transport it names, and its options.
+
+memory://            messages of one process; memory://NAME is shared by name inside it
+sqlite:///FILE       a file relative to the project, sqlite:////FILE an absolute one
+                     ?durability=full ?mode=0660 ?busy_timeout=10 ?network_fs=allow
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from random import Random
+from urllib.parse import unquote
+
+from taskmq.clock import Clock
+from taskmq.errors import ConfigError, nearest
+from taskmq.transports.base import Settings, Transport, TransportURL
+
+SCHEMES = ("sqlite", "memory")
+# Celery's broker schemes: people will try them, and the answer should say what to do.
+_KOMBU = frozenset(
+    {"redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp", "librabbitmq", "sqs", "filesystem"}
+)
+_USERINFO = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^:/@\s]*:)(?P<password>[^\s]*?)(?=@)")
+_SECRET = re.compile(
+    r"(?i)(?P<name>[?&](?:[\w-]*(?:pass|passwd|password|secret|token|key))=)[^&;\s]*"
+)
+
+
+def parse_url(url: str) -> TransportURL:
+    """The parts of a `broker_url`; `ConfigError` naming it and the accepted forms."""
+    if not isinstance(url, str) or "://" not in url:
+        likely = nearest(str(url).partition(":")[0], SCHEMES)
+        raise ConfigError(
+            f"broker_url: a URL such as sqlite:///taskmq.db or memory://, got {mask_url(str(url))!r}."
+            f"{likely}"
+        )
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    if scheme not in SCHEMES:
+        raise ConfigError(_unknown(scheme, url))
+    location, _, query = rest.partition("?")
+    location = unquote(location)
+    if scheme == "sqlite":
+        location = _sqlite_path(location, url)
+    return TransportURL(scheme=scheme, location=location, options=_options(query, url), raw=url)
+
+
+def _unknown(scheme: str, url: str) -> str:
+    accepted = " and ".join(f"{name}://" for name in SCHEMES)
+    if scheme in _KOMBU:
+        return (
+            f"broker_url {mask_url(url)!r}: {scheme}:// arrives with the kombu adapter, which this version "
+            f"does not have; accepted are {accepted}"
+        )
+    if scheme.endswith("+sqlite"):
+        return f"broker_url {mask_url(url)!r}: TaskMQ's own file is sqlite:///FILE, not {scheme}://"
+    return f"broker_url {mask_url(url)!r}: accepted are {accepted}.{nearest(scheme, SCHEMES)}"
+
+
+def _sqlite_path(location: str, url: str) -> str:
+    if not location.startswith("/") or location == "/":
+        raise ConfigError(
+            f"broker_url {mask_url(url)!r}: write sqlite:///FILE (three slashes) for a file relative to the "
+            "project, sqlite:////FILE (four) for an absolute path"
+        )
+    path = location[1:]
+    if re.match(r"^[A-Za-z]:[\\/]", path):
+        return path  # sqlite:///C:/file, a drive
+    return path
+
+
+def _options(query: str, url: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in filter(None, query.split("&")):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"broker_url {mask_url(url)!r}: options are name=value, got {part!r}")
+        if name in options:
+            raise ConfigError(f"broker_url {mask_url(url)!r}: option {name!r} is given twice")
+        options[unquote(name)] = unquote(value)
+    return options
+
+
+def mask_url(url: str) -> str:
+    """The URL (or several, separated by `;`) with passwords and secret options replaced by `***`."""
+    masked = _USERINFO.sub(r"\g<before>***", url)
+    return _SECRET.sub(r"\g<name>***", masked)
+
+
+def open_transport(
+    url: str,
+    settings: Settings,
+    *,
+    clock: Clock,
+    random: Random,
+    base_dir: str | os.PathLike[str] | None = None,
+) -> Transport:
+    """The transport of a URL, not yet opened. `base_dir` is what a relative path counts from.
+
+    Raises `ConfigError` for a URL or an option that is not accepted.
+    """
+    parsed = parse_url(url)
+    if parsed.scheme == "memory":
+        from taskmq.transports.memory import MemoryTransport
+
+        if parsed.options:
+            raise ConfigError(f"broker_url {url!r}: memory:// has no options")
+        return MemoryTransport(settings, clock=clock, random=random)
+    # Imported here: whoever keeps messages in memory needs no SQLite.
+    from taskmq.transports.sqlite import SQLiteTransport
+    from taskmq.transports.sqlite.options import SQLiteOptions
+
+    return SQLiteTransport(
+        parsed.location,
+        settings,
+        clock=clock,
+        random=random,
+        options=SQLiteOptions.parse(parsed.options),
+        base_dir=base_dir,
+    )
