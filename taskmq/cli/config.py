@@ -24,7 +24,10 @@ _URLS = ("broker_url", "result_url")
 @click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
-    """Show or check the settings. Without a command they are shown."""
+    """Show or check the settings.
+
+    Without a command they are shown.
+    """
     if ctx.invoked_subcommand is None:
         ctx.invoke(show_settings, as_json=False, changed=False)
 
@@ -67,8 +70,9 @@ def check(ctx: click.Context, as_json: bool) -> None:
     A setting that is wrong by itself is refused with exit code 2 by every command; this one also tells
     what is allowed and seldom wanted.
     """
-    app = Session.of(ctx).required_app()
-    found = advice(app.config, [task.options for task in app.registry.values()])
+    session = Session.of(ctx)
+    settings = session.required_app().config
+    found = advice(settings, [task.options for task in session.own_tasks()])
     if as_json:
         show_json({"ok": True, "advice": found})
     else:

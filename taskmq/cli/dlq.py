@@ -29,8 +29,8 @@ _STEP = 100
 def dlq() -> None:
     """List, show, replay and drop dead letters.
 
-    A dead letter is a message that ended without success and can be tried again: its task crashed its
-    worker too often, was rejected, is not known, or its body cannot be read.
+    A dead letter is a message that ended without success and can be tried again: its task failed for
+    good, was rejected, crashed its worker too often, is not known, or its body cannot be read.
     """
 
 

@@ -55,9 +55,9 @@ def _findings(session: Session) -> Iterator[Finding]:
         yield Finding(FAIL, "application", str(error))
         return
     if session.app_spec:
-        tasks = plural(len(app.registry), "task")
-        yield Finding(OK, "application", f"{session.app_spec} with {tasks}")
-        for line in advice(app.config, [task.options for task in app.registry.values()]):
+        tasks = session.own_tasks()
+        yield Finding(OK, "application", f"{session.app_spec} with {plural(len(tasks), 'task')}")
+        for line in advice(app.config, [task.options for task in tasks]):
             yield Finding(WARN, "settings", line)
     file = session.database()
     if file is not None:

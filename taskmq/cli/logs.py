@@ -9,7 +9,7 @@ from taskmq.errors import ConfigError
 from taskmq.printable import printable
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "FATAL")
-_FORMAT = "%(asctime)s %(levelname)-8s %(processName)s %(name)s: %(message)s"
+_FORMAT = "%(asctime)s %(levelname)-8s [%(process)d] %(name)s: %(message)s"
 
 
 class SafeFormatter(logging.Formatter):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,7 @@ from taskmq.errors import ConfigError
 
 if TYPE_CHECKING:
     from taskmq.app import App
+    from taskmq.task import Task
     from taskmq.transports.base import QueueShare, Transport
 
 
@@ -69,6 +70,11 @@ class Session:
             self._app = self._named() if self.app_spec else self._nameless()
             self._exit.callback(self._app.close)
         return self._app
+
+    def own_tasks(self) -> list[Task[..., Any]]:
+        """The application's tasks by name, without those that every App brings along."""
+        registry = self.app.registry
+        return [registry[name] for name in sorted(registry) if not name.startswith("taskmq.")]
 
     def required_app(self) -> App:
         """The application of `-A`; `ConfigError` when there is no `-A`, for commands that need tasks."""

@@ -27,8 +27,9 @@ def tasks(ctx: click.Context, as_json: bool) -> None:
 
     With the queue and priority a call gets that names none, and what the task sets besides.
     """
-    app = Session.of(ctx).required_app()
-    declared = [app.registry[name] for name in sorted(app.registry)]
+    session = Session.of(ctx)
+    app = session.required_app()
+    declared = session.own_tasks()
     if as_json:
         show_json(
             [

@@ -19,11 +19,11 @@ from taskmq.states import State
 @json_option
 @click.pass_context
 def why(ctx: click.Context, task_id: str, as_json: bool) -> int:
-    """Say the one reason why a task waits, or what became of it.
+    """Say the one reason why a task waits.
 
-    One of: not due, behind others, nothing before it, no worker for its queue or its name, its
-    workers are stopping, concurrency key held, rate limit, queue paused, yielded, redelivery or retry
-    not due yet, reserved, running, dead, its final state, unknown. Exit code 1 for unknown.
+    Or what became of it. One of: not due, behind others, nothing before it, no worker for its queue or
+    its name, its workers are stopping, concurrency key held, rate limit, queue paused, yielded, redelivery
+    or retry not due yet, reserved, running, dead, its final state, unknown. Exit code 1 for unknown.
     """
     session = Session.of(ctx)
     app, transport = session.app, session.transport

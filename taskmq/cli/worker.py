@@ -166,7 +166,8 @@ def worker(
         set_up_logging(loglevel, expand(logfile, hostname) if logfile else None)
         for name in ignored:
             note(f"--{name.replace('_', '-')} changes nothing: {_NOTHING_OF_THE_KIND[name]}")
-        from taskmq.worker import Worker, WorkerOptions
+        from taskmq.worker.options import WorkerOptions
+        from taskmq.worker.worker import Worker
 
         slots = 1 if options["pool"] == "solo" else concurrency or app.config.slots
         if prefetch_multiplier is not None:

@@ -1,0 +1,1 @@
+"""Several parts together, with real processes and files."""
