@@ -188,7 +188,7 @@ class Claim:
                 if lane not in self._closed:
                     rows += self._tx.execute(_FETCH, (lane, npri, limit)).fetchall()
             if len(sources) > 1:
-                rows.sort(key=lambda row: (row[2], row[3], row[0]))
+                rows.sort(key=lambda row: (row[3], row[0]))
             met = 0
             for row in rows:
                 if len(found) == count or self._spent():
