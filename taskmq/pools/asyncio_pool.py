@@ -129,6 +129,9 @@ class AsyncioPool(Pool):
     def free(self) -> int:
         return self.size - len(self._running) if self._loop is not None else 0
 
+    def up(self) -> bool:
+        return self._loop is not None
+
     def dispatch(self, job: Job) -> None:
         now = self._clock.monotonic()
         task = self._app.registry.get(job.message.task)

@@ -102,6 +102,10 @@ class Pool(ABC):
     def free(self) -> int:
         """How many jobs can be dispatched now without waiting."""
 
+    def up(self) -> bool:
+        """Whether there is any slot at all, busy or free; while there is none nothing is reserved."""
+        return True
+
     @abstractmethod
     def dispatch(self, job: Job) -> None:
         """Begin a job; never blocks and never raises for what the job contains."""

@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from taskmq.codec import encode_failure, failure_line, format_traceback
@@ -251,7 +252,7 @@ class _Run:
             ending=ending,
             body=None if exc is None else encode_failure(exc),
             error="" if exc is None else failure_line(exc),
-            traceback=format_traceback(exc) if traceback and exc is not None else None,
+            traceback=_traceback(exc) if traceback and exc is not None else None,
             follow=self.follow,
             children=self.context.children if started else (),
             runtime=self._runtime() if started else 0.0,
@@ -278,6 +279,20 @@ class _Run:
             exception=exception,
             traceback=traceback,
         )
+
+
+def _traceback(exc: BaseException) -> str:
+    """The traceback from the task's first own line on; how the pool got there helps nobody."""
+    first = exc.__traceback__
+    while first is not None and _is_ours(first):
+        first = first.tb_next
+    if first is not None:
+        exc.__traceback__ = first
+    return format_traceback(exc)
+
+
+def _is_ours(step: TracebackType) -> bool:
+    return str(step.tb_frame.f_globals.get("__name__", "")).startswith("taskmq.")
 
 
 def follow_of_embed(embed: Mapping[str, Any], headers: Mapping[str, Any]) -> str | None:

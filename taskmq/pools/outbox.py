@@ -45,7 +45,7 @@ class Outbox:
 
     def take(self) -> list[Completion]:
         """Everything that has come."""
-        if self._signalled:
+        if self._signalled and not self._closed:
             try:
                 os.read(self._read, 64)
             except BlockingIOError:

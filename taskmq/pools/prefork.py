@@ -80,6 +80,9 @@ class PreforkPool(Pool):
     def free(self) -> int:
         return len(self._idle)
 
+    def up(self) -> bool:
+        return any(c.phase is Phase.READY for c in self._children.values())
+
     def dispatch(self, job: Job) -> None:
         while self._idle:
             child = self._idle.pop()
@@ -99,6 +102,12 @@ class PreforkPool(Pool):
         )
 
     def poll(self) -> list[Completion]:
+        if not self._stopped:
+            self._look()
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _look(self) -> None:
         for key, mask in self._selector.select(0):
             child: Child = key.data
             if child.phase is Phase.GONE:
@@ -108,8 +117,6 @@ class PreforkPool(Pool):
             if mask & selectors.EVENT_READ:
                 self._read(child, ended=key.fd == child.pidfd)
         self._timed_work()
-        ended, self._ended = self._ended, []
-        return ended
 
     def fds(self) -> Sequence[int]:
         try:

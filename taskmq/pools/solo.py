@@ -70,6 +70,9 @@ class SoloPool(Pool):
     def free(self) -> int:
         return int(self._thread is not None and self._number is None)
 
+    def up(self) -> bool:
+        return self._thread is not None
+
     def dispatch(self, job: Job) -> None:
         self._number = job.number
         self._control = LocalControl(self._app, self._outbox, job.number)

@@ -1,0 +1,1 @@
+"""The worker: one coordinator loop over one pool and one transport. `worker` is the door."""

@@ -1,0 +1,268 @@
+"""The coordinator: one loop that settles, yields, reserves and dispatches. It runs no user code.
+
+    poll the pool → outcomes → yield if something more urgent waits → one turn: settle, start, reserve →
+    dispatch what started → renew leases → commands, heartbeat, duties, events → wait
+
+`step` is one turn of the loop without waiting, so that tests drive the real thing with a clock of their
+own; `taskmq.worker.loop` waits between steps. One thread calls it; only `stop` may come from others.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from taskmq import events as kinds
+from taskmq.events import EventLog
+from taskmq.message import Delivery
+from taskmq.pools.base import Pool
+from taskmq.transports.base import Outcome, ReserveRequest, Transport, Turn, Verb
+from taskmq.worker.chores import Chores
+from taskmq.worker.dispatch import Dispatcher
+from taskmq.worker.exits import EXIT_FAILED, EXIT_NO_CHILDREN, EXIT_OK
+from taskmq.worker.holding import Holding
+from taskmq.worker.leases import Renewal
+from taskmq.worker.link import Link
+from taskmq.worker.outbound import Outbound
+from taskmq.worker.reporting import Reporter
+from taskmq.worker.reserving import Reserving, make_room
+from taskmq.worker.rules import Rules
+from taskmq.worker.stopping import Ladder, Stage
+from taskmq.worker.wakeup import DRAIN_SIGNALS, STOP_SIGNALS, Wakeup
+
+if TYPE_CHECKING:
+    from taskmq.app import App
+
+log = logging.getLogger("taskmq.worker")
+
+
+class Coordinator:
+    """One worker over one pool and one transport."""
+
+    def __init__(
+        self,
+        app: App,
+        pool: Pool,
+        rules: Rules,
+        *,
+        control: bool = True,
+        heartbeat: bool = True,
+        maintenance: bool = True,
+    ) -> None:
+        self.app = app
+        self.pool = pool
+        self.rules = rules
+        self.clock = app.clock
+        self.transport: Transport = app.transport
+        self.wakeup = Wakeup()
+        self.exit_code = EXIT_OK
+        # Whether the last step left something that need not be waited for.
+        self.again = False
+        # Called once when draining begins.
+        self.on_draining: Callable[[], object] | None = None
+        self.held = Holding()
+        self.events = EventLog(clock=self.clock, worker=rules.name, on=rules.events)
+        self.reporter = Reporter(self.events)
+        self.outbound = Outbound(app, clock=self.clock)
+        self.link = Link(
+            self.transport, clock=self.clock, random=app.random, watchdog=rules.watchdog
+        )
+        self.ladder = Ladder(rules.drain_timeout, rules.lease)
+        self.renewal = Renewal(rules.lease, self.clock.monotonic())
+        self.started_at = self.last_poll_at = self.clock.now()
+        self._reserving = Reserving(rules, self.held)
+        self._dispatcher = Dispatcher(app, pool, rules, self.held, self.outbound, self.reporter)
+        self.chores = Chores(self, control=control, heartbeat=heartbeat, maintenance=maintenance)
+
+    @property
+    def stage(self) -> Stage:
+        return self.ladder.stage
+
+    def open(self) -> None:
+        """Start the pool and come online."""
+        self.pool.start()
+        self.events.add(kinds.WORKER_ONLINE, queues=[q.name for q in self.rules.queues])
+
+    def stop(self, reason: str, *, at_once: bool = False) -> None:
+        """Drain and stop; asked a second time, or `at_once`, stop now. From any thread."""
+        self.ladder.ask(reason, at_once=at_once)
+        self.wakeup.ring()
+
+    def step(self) -> bool:
+        """One turn of the loop, without waiting; whether anything happened."""
+        now = self.clock.monotonic()
+        self._take_signals()
+        if self.ladder.take(now):
+            self._begin_draining()
+        happened = self._dispatcher.poll()
+        if self.renewal.due(now):
+            self._renew_leases(now)
+        self.again = False
+        if self.stage is not Stage.RUNNING:
+            self._drain(now)
+        elif self.held.unstarted and self.link.ready(now):
+            self.again = make_room(
+                self.transport, self.link, self.rules, self.held, self.reporter, self.app.random
+            )
+        happened = self._turn(now) or self.again or happened
+        if self.chores.run(now):
+            self.again = True
+        self._check(now)
+        return happened
+
+    def close(self) -> None:
+        """Stop the pool and leave; what is still held comes back when its lease ends."""
+        self.pool.stop(hand_back=True)
+        self.events.add(kinds.WORKER_OFFLINE, reason=self.ladder.reason)
+        if self.link.fatal is None:
+            self.chores.leave()
+        self.wakeup.close()
+
+    def stats(self) -> dict[str, Any]:
+        """Counts since the start, and what is held."""
+        return {
+            "state": self.stage.value,
+            "pool": self.pool.name,
+            "slots": self.rules.slots,
+            "running": len(self.held.running),
+            "unstarted": self.held.unstarted,
+            "started_at": self.started_at,
+            "counts": dict(self.reporter.counts),
+        }
+
+    # -- the turn ---------------------------------------------------------------------------------
+
+    def reserving(self) -> bool:
+        """Whether the next turn would ask for messages."""
+        return self._request() is not None
+
+    def _request(self) -> ReserveRequest | None:
+        if self.stage is not Stage.RUNNING or not self.pool.up():
+            return None
+        # A full store takes what is done first: that needs no room, or gives some back.
+        if self.link.full and self.outbound:
+            return None
+        return self._reserving.request(
+            self.pool.free(), prefetch=not self.chores.sharing.others_idle
+        )
+
+    def _turn(self, now: float) -> bool:
+        """Settle what ended, start what waited, reserve for what is free: one transaction."""
+        if not self.link.ready(now):
+            return False
+        request = self._request()
+        if request is None and not self.outbound.due(now):
+            return False
+        outcomes = self.link.attempt("storing results", self.outbound.take)
+        if outcomes is None:
+            return False
+        turn = self.link.attempt("a turn", partial(self.transport.turn, outcomes, request))
+        if turn is None:
+            return False
+        self.outbound.settled()
+        self.last_poll_at = self.clock.now()
+        if turn.more or turn.refused:
+            self.again = True
+        self._apply(turn)
+        return bool(outcomes or turn.deliveries or turn.refused)
+
+    def _apply(self, turn: Turn) -> None:
+        for delivery in turn.lost:
+            self.reporter.lease_lost(delivery, "before its outcome was settled")
+            self.app.hooks.task_lost.send(delivery)
+        for delivery in turn.refused:
+            self.held.drop(delivery)
+        received = self.app.hooks.task_received
+        for delivery in turn.deliveries:
+            if received:
+                received.send(delivery)
+            self.reporter.received(delivery)
+            if delivery.started:
+                self._dispatcher.begin(delivery)
+            else:
+                self.held.hold(delivery)
+
+    # -- leases -----------------------------------------------------------------------------------
+
+    def _renew_leases(self, now: float) -> None:
+        leased = self.held.leased()
+        if leased:
+            renew = partial(self.transport.extend, leased, self.rules.lease)
+            lost = self.link.attempt("renewing leases", renew)
+            if lost is None:
+                self.renewal.failed(now)
+                return
+            if lost:
+                self._lose(lost)
+        self.renewal.done(now)
+
+    def _lose(self, lost: tuple[Delivery, ...]) -> None:
+        gone = {(d.seq, d.token) for d in lost}
+        for running in self.held.running.values():
+            if not running.lost and (running.delivery.seq, running.delivery.token) in gone:
+                running.lost = True
+                self.pool.cancel(running.number, "its lease was lost")
+                self.reporter.lease_lost(running.delivery, "while it ran")
+                self.app.hooks.task_lost.send(running.delivery)
+        for delivery in list(self.held.waiting()):
+            if (delivery.seq, delivery.token) in gone:
+                self.held.drop(delivery)
+                self.reporter.lease_lost(delivery, "before it started")
+
+    # -- stopping ---------------------------------------------------------------------------------
+
+    def _take_signals(self) -> None:
+        for number in self.wakeup.drain():
+            if number in STOP_SIGNALS or number in DRAIN_SIGNALS:
+                self.ladder.ask(signal.Signals(number).name, at_once=number in STOP_SIGNALS)
+
+    def _begin_draining(self) -> None:
+        deadline = self.rules.drain_timeout
+        log.info(
+            "stopping (%s): %d running%s, %d unstarted handed back",
+            self.ladder.reason,
+            len(self.held.running),
+            "" if deadline is None else f" have {deadline:g} s",
+            self.held.unstarted,
+            extra={"event": "worker.draining"},
+        )
+        for delivery in self.held.take_waiting():
+            self.outbound.add(Outcome(delivery=delivery, verb=Verb.RELEASE))
+        if self.on_draining is not None:
+            self.on_draining()
+
+    def _drain(self, now: float) -> None:
+        if self.stage is not Stage.DRAINING:
+            return
+        if not self.held.running:
+            self.ladder.end(now, hurried=False)
+        elif self.ladder.late(now):
+            log.warning(
+                "%d tasks still run; they are stopped",
+                len(self.held.running),
+                extra={"event": "worker.deadline"},
+            )
+            self.pool.stop(hand_back=True)
+            self._dispatcher.poll()
+            self.ladder.end(now, hurried=True)
+
+    def _check(self, now: float) -> None:
+        """Whether the loop ends here."""
+        if self.link.fatal is not None:
+            self.exit_code = self.link.fatal
+            self.ladder.stopped()
+        elif self.stage is Stage.ENDING and not self.outbound:
+            self.ladder.stopped()
+        elif self.stage is Stage.ENDING and self.ladder.late(now):
+            log.error("%d outcomes could not be settled", len(self.outbound))
+            self.exit_code = EXIT_FAILED
+            self.ladder.stopped()
+        elif self.stage is Stage.RUNNING and self.pool.broken() is not None:
+            reason = str(self.pool.broken())
+            log.critical("%s", reason, extra={"event": "pool.broken"})
+            self.exit_code = EXIT_NO_CHILDREN
+            self.ladder.ask(reason)
+            self.again = True

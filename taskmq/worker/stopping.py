@@ -1,0 +1,75 @@
+"""The drain ladder: from running to stopped, one rung at a time. Pure but for the clock values given.
+
+RUNNING ──TERM, INT, HUP, shutdown──▶ DRAINING ──nothing runs, or the deadline──▶ ENDING ──settled──▶ STOPPED
+                                         └── a second signal, or QUIT: the deadline is now
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+
+# How long the last outcomes may take to settle once the worker has to go; their leases end anyway.
+SETTLE_GRACE = 5.0
+
+
+class Stage(enum.Enum):
+    """Where a worker stands."""
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    ENDING = "ending"
+    STOPPED = "stopped"
+
+
+class Ladder:
+    """Which rung the worker is on, and until when it may stay there."""
+
+    def __init__(self, drain_timeout: float | None, lease: float) -> None:
+        self.stage = Stage.RUNNING
+        self.reason = ""
+        self._drain_timeout = drain_timeout
+        self._lease = lease
+        self._deadline: float | None = None
+        self._end_by = 0.0
+        # Asked from any thread: an append and a popleft are atomic.
+        self._asked: deque[tuple[str, bool]] = deque()
+
+    def ask(self, reason: str, *, at_once: bool = False) -> None:
+        """Ask for a stop; thread-safe, takes effect at the next `take`."""
+        self._asked.append((reason, at_once))
+
+    def take(self, now: float) -> bool:
+        """Let what was asked take effect; whether draining began."""
+        began = False
+        while self._asked:
+            reason, at_once = self._asked.popleft()
+            if self.stage is Stage.RUNNING:
+                began = True
+                self.stage = Stage.DRAINING
+                self.reason = reason
+                if self._drain_timeout is not None:
+                    self._deadline = now + self._drain_timeout
+                if at_once:
+                    self._deadline = now
+            elif self.stage is Stage.DRAINING:
+                self._deadline = now
+        return began
+
+    @property
+    def deadline(self) -> float | None:
+        """Monotonic time at which running tasks are handed back, or the last settling is given up."""
+        return self._end_by if self.stage is Stage.ENDING else self._deadline
+
+    def late(self, now: float) -> bool:
+        """Whether the deadline of this rung has passed."""
+        return self.deadline is not None and now >= self.deadline
+
+    def end(self, now: float, *, hurried: bool) -> None:
+        """Nothing runs any more; only settling is left."""
+        self.stage = Stage.ENDING
+        # Nobody waits for a worker that drained in time: it may try as long as its leases would hold.
+        self._end_by = now + (SETTLE_GRACE if hurried else max(SETTLE_GRACE, self._lease))
+
+    def stopped(self) -> None:
+        self.stage = Stage.STOPPED

@@ -1,0 +1,169 @@
+"""The worker as the command line starts it: pool, coordinator, signals, banner, exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from taskmq.coordination.base import WorkerInfo
+from taskmq.errors import ConfigError, TransportCorrupt, TransportError
+from taskmq.hooks import WorkerEvent
+from taskmq.transports.base import Transport
+from taskmq.worker import loop
+from taskmq.worker.banner import banner, unenforceable
+from taskmq.worker.building import build_pool
+from taskmq.worker.coordinator import Coordinator
+from taskmq.worker.exits import EXIT_CORRUPT, EXIT_FAILED, EXIT_USAGE
+from taskmq.worker.options import WorkerOptions, default_name
+from taskmq.worker.rules import resolve
+from taskmq.worker.wakeup import signals_to
+
+if TYPE_CHECKING:
+    from taskmq.app import App
+
+log = logging.getLogger("taskmq.worker")
+
+# How long the main thread has to return once the coordinator is done, where tasks run on it.
+_MAIN_THREAD_GRACE = 2.0
+
+
+class Worker:
+    """Consumes queues until it is told to stop.
+
+    Raises `ConfigError` for options and settings that do not fit, and `TransportError` when the
+    transport cannot be opened; `run` turns both into an exit code.
+    """
+
+    def __init__(self, app: App, options: WorkerOptions | None = None) -> None:
+        self.app = app
+        self.options = options or WorkerOptions()
+        self.coordinator: Coordinator | None = None
+        self._stop_asked: str | None = None
+
+    def stop(self, reason: str = "stop()", *, at_once: bool = False) -> None:
+        """Drain and stop, as TERM does; from any thread."""
+        if self.coordinator is not None:
+            self.coordinator.stop(reason, at_once=at_once)
+        else:
+            self._stop_asked = reason
+
+    def run(self) -> int:
+        """Work until stopped; the exit code (`taskmq.worker.exits`).
+
+        On the main thread TERM, INT and HUP drain; a second one, or QUIT, stops now.
+        """
+        try:
+            coordinator = self.prepare()
+        except ConfigError as exc:
+            log.critical("%s", exc, extra={"event": "worker.refused"})
+            return EXIT_USAGE
+        except TransportCorrupt as exc:
+            log.critical("%s", exc, extra={"event": "transport.corrupt"})
+            return EXIT_CORRUPT
+        except TransportError as exc:
+            log.critical("the transport cannot be opened: %s", exc)
+            return EXIT_USAGE
+        hooks = self.app.hooks
+        event = WorkerEvent(worker=self)
+        hooks.worker_init.send(event)
+        coordinator.on_draining = lambda: hooks.worker_stopping.send(event)
+        for line in banner(self.app, coordinator.transport, coordinator.pool, coordinator.rules):
+            log.info("%s", line, extra={"event": "worker.banner"})
+        for line in unenforceable(self.app, coordinator.pool, coordinator.rules):
+            log.warning("%s", line, extra={"event": "pool.cannot_enforce"})
+        with signals_to(coordinator.wakeup):
+            hooks.worker_ready.send(event)
+            if coordinator.pool.needs_main_thread:
+                code = self._run_beside(coordinator)
+            else:
+                code = loop.run(coordinator)
+        hooks.worker_stopped.send(event)
+        log.info("stopped", extra={"event": "worker.stopped", "exit_code": code})
+        return code
+
+    def prepare(self) -> Coordinator:
+        """Build the pool and the coordinator, and open the transport."""
+        options = self.options
+        transport = self.app.transport
+        name = unique_name(transport, options.name or default_name())
+        rules = resolve(self.app.config, options, name)
+        pool = build_pool(self.app, options, rules)
+        self.coordinator = Coordinator(
+            self.app,
+            pool,
+            rules,
+            control=options.control,
+            heartbeat=options.heartbeat,
+            maintenance=options.maintenance,
+        )
+        if self._stop_asked is not None:
+            self.coordinator.stop(self._stop_asked)
+        return self.coordinator
+
+    def _run_beside(self, coordinator: Coordinator) -> int:
+        """Tasks get this thread, the coordinator one of its own."""
+        beside = _Beside(coordinator)
+        beside.start()
+        coordinator.pool.serve()
+        beside.main_thread_is_back.set()
+        beside.join()
+        return beside.code
+
+
+class _Beside(threading.Thread):
+    """The coordinator's thread. Ends the process when a task keeps the main one after its hand-back."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        super().__init__(name="taskmq-coordinator", daemon=True)
+        self.code = EXIT_FAILED
+        self.main_thread_is_back = threading.Event()
+        self._coordinator = coordinator
+
+    def run(self) -> None:
+        try:
+            self.code = loop.run(self._coordinator)
+        except BaseException:
+            log.critical("the coordinator failed", exc_info=True)
+            self._coordinator.pool.stop(hand_back=False)
+        if not self.main_thread_is_back.wait(_MAIN_THREAD_GRACE):
+            log.warning("a task still holds the main thread; the process exits now")
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self.code)
+
+
+def unique_name(transport: Transport, name: str) -> str:
+    """`name`, with the process id appended while another live worker has it."""
+    for worker in transport.coordination.workers():
+        if worker.name == name and not _is_gone(worker):
+            other = f"{name}-{os.getpid()}"
+            log.warning(
+                "a worker named %s lives (pid %d on %s); this one is %s",
+                name,
+                worker.pid,
+                worker.host,
+                other,
+                extra={"event": "worker.renamed"},
+            )
+            return other
+    return name
+
+
+def _is_gone(worker: WorkerInfo) -> bool:
+    """Whether a row was left behind by a process of this host that has ended."""
+    if worker.host != socket.gethostname():
+        return False
+    if worker.pid == os.getpid():
+        return True  # in a container a restarted worker has the same id
+    try:
+        os.kill(worker.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # it lives, under another user
+    return False
