@@ -29,9 +29,11 @@ def rotate(shares: list[Share], count: int) -> tuple[list[str], dict[str, int]]:
         only = shares[0]
         return [only.queue] * count, {only.queue: only.counter}
     weights = {s.queue: s.weight for s in shares}
-    counters = {s.queue: s.counter for s in shares}
     order = list(weights)
     total = sum(weights.values())
+    # What was stored may belong to other weights and other queues: a debt stays within one round of
+    # these, or a queue would be repaid by shutting the others out.
+    counters = {s.queue: _within(total, s.counter) for s in shares}
     picks: list[str] = []
     owed = set(order) if count >= len(order) else set()
     for _ in range(count):
@@ -43,7 +45,8 @@ def rotate(shares: list[Share], count: int) -> tuple[list[str], dict[str, int]]:
         counters[chosen] -= total
         owed.discard(chosen)
         picks.append(chosen)
-    # A debt stays within one round: a queue that was out of turn for long must not be repaid by
-    # shutting the others out.
-    bounded = {q: max(-total, min(total, c)) for q, c in counters.items()}
-    return picks, bounded
+    return picks, {queue: _within(total, counter) for queue, counter in counters.items()}
+
+
+def _within(total: int, counter: int) -> int:
+    return max(-total, min(total, counter))
