@@ -93,6 +93,8 @@ def _again(tx: Tx, message: Message, priority: int | None) -> Message:
     return replace(
         message,
         priority=message.priority if priority is None else priority,
+        # It was due once; a clock that was set back since must not make it wait again.
+        eta=None,
         expires_at=None if past else message.expires_at,
     )
 

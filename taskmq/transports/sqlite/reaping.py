@@ -8,15 +8,11 @@ from taskmq.policy.endings import Lost, after_lost_lease
 from taskmq.policy.reaping import LeaseWatch
 from taskmq.transports.sqlite.consequences import apply_followers
 from taskmq.transports.sqlite.endings import end, ended_instead
-from taskmq.transports.sqlite.leases import DELETE_HELD
-from taskmq.transports.sqlite.places import await_turn, free_key
+from taskmq.transports.sqlite.leases import DELETE_HELD, home_lane
+from taskmq.transports.sqlite.places import await_turn
 from taskmq.transports.sqlite.rows import M_COLUMNS, PLACE_COLUMNS, Place
-from taskmq.transports.sqlite.times import micros
 from taskmq.transports.sqlite.tx import Engine, Tx
 
-# Seconds a redelivery waits, per delivery so far: a message that kills its worker must not take the next
-# one at once.
-BACK_OFF = 1.0
 _REAPED_AT_ONCE = 200
 
 _HELD = f"SELECT {PLACE_COLUMNS}, started_at FROM reserved WHERE seq = ? AND token = ?"  # noqa: S608
@@ -75,9 +71,6 @@ def _take_back(tx: Tx, seq: int, token: int) -> bool:
     elif fate is Lost.RETURNED:
         await_turn(tx, place._replace(deliveries=place.deliveries - 1), None)
     else:
-        if message.concurrency is not None:
-            free_key(tx, message.concurrency.key, seq)
-        lane = tx.row("SELECT lane FROM message WHERE seq = ?", (seq,))[0]
-        back_off = micros(BACK_OFF * place.deliveries)
-        await_turn(tx, place._replace(lane=lane), tx.now + back_off)
+        # At once: it has waited for its lease and two looks. A rate token was spent on the lost start.
+        await_turn(tx, place._replace(lane=home_lane(tx, seq)), None)
     return True
