@@ -96,7 +96,9 @@ class Maintenance:
             due.next_at = now if done.more else now + due.interval
             again = again or done.more
             if done.done:
-                log.info(
+                # Reaping means that somebody was lost; the others are everyday work.
+                log.log(
+                    logging.WARNING if due.name == "reap" else logging.DEBUG,
                     "%s: %d",
                     due.name,
                     done.done,

@@ -95,6 +95,9 @@ class Channel:
             self._ready = deque(f for f in self._ready if f.kind != frames.CANCEL)
         return found
 
+    def close(self) -> None:
+        self._sock.close()
+
     def _read(self) -> None:
         data = self._sock.recv(_RECEIVE)
         if not data:

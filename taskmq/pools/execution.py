@@ -29,6 +29,7 @@ from taskmq.errors import (
 )
 from taskmq.hooks import RunEvent
 from taskmq.pools.base import Completion, Ending, Job
+from taskmq.pools.interruptible import run_coroutine
 from taskmq.retry import retry_priority
 from taskmq.states import State
 
@@ -62,7 +63,7 @@ def execute(app: App, job: Job, control: RunControl) -> Completion:
             try:
                 value = run.call()
                 if asyncio.iscoroutine(value):
-                    value = asyncio.run(value)
+                    value = run_coroutine(value)
             except BaseException as exc:
                 return run.raised(exc)
             return run.returned(value)

@@ -50,3 +50,43 @@ class Interruptible:
             # From Python 3.11 on timeouts and task groups count the cancellations of their task.
             uncancel()
         return error
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine on a loop of its own; what it leaves behind is cancelled, as `asyncio.run` does.
+
+    A soft limit is raised in whatever Python code runs at that moment, which is most often the loop,
+    waiting. Then it is taken out of the loop and raised where the task waits.
+    """
+    loop = asyncio.new_event_loop()
+    try:
+        asyncio.set_event_loop(loop)
+        inside = Interruptible(coroutine)
+        task = loop.create_task(_await(inside))
+        while True:
+            try:
+                return loop.run_until_complete(task)
+            except BaseException as exc:
+                if task.done():
+                    raise
+                inside.interrupt(task, exc)
+    finally:
+        _wind_up(loop)
+
+
+async def _await(inside: Interruptible) -> Any:
+    return await inside
+
+
+def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()

@@ -165,13 +165,16 @@ def _receive_settings(sock: socket.socket) -> ChildSettings:
 
 
 def _serve(app: App, sock: socket.socket, settings: ChildSettings, mask: Iterable[int]) -> None:
-    loop = ChildLoop(app, Channel(sock), settings)
+    channel = Channel(sock)
+    loop = ChildLoop(app, channel, settings)
     loop.take_signals()
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
         loop.run()
     except (BrokenPipeError, ConnectionResetError):
         pass  # the coordinator is gone; so is the reason to be here
+    finally:
+        channel.close()
 
 
 def _flush() -> None:

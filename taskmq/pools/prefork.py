@@ -251,7 +251,7 @@ class PreforkPool(Pool):
             return
         if phase is Phase.STARTING:
             self._start_failed(how)
-        else:
+        elif child.forced is None:
             log.warning(
                 "pool child %d %s",
                 child.pid,

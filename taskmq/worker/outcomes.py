@@ -135,7 +135,9 @@ class Settling:
         self, completion: Completion, delivery: Delivery, message: Message, now: float
     ) -> Outcome:
         # Whether it stopped itself or was terminated: whoever asks for the result gets the same error.
-        completion = _because(completion, TaskRevoked(completion.error or "revoked"))
+        itself = completion.body is not None
+        why = "it was revoked and stopped itself" if itself else completion.error or "revoked"
+        completion = _because(completion, TaskRevoked(why))
         return Outcome(
             delivery=delivery,
             verb=Verb.FINISH,
