@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from taskmq.errors import ConfigError
 from taskmq.priority import MIN_PRIORITY
@@ -42,16 +43,23 @@ class RetryPolicy:
             raise ConfigError(f"RetryPolicy.max_retries: None or an int from 0, got {limit!r}")
         for name in ("delay", "max_delay"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
+            if not _is_number(value) or value < 0:
                 raise ConfigError(f"RetryPolicy.{name}: seconds from 0, got {value!r}")
-        if not isinstance(self.factor, (int, float)) or not self.factor >= 1:
+        if not _is_number(self.factor) or self.factor < 1:
             raise ConfigError(f"RetryPolicy.factor: a number from 1, got {self.factor!r}")
-        if not isinstance(self.jitter, (int, float)) or not 0 <= self.jitter <= 0.5:
+        if not _is_number(self.jitter) or not 0 <= self.jitter <= 0.5:
             raise ConfigError(f"RetryPolicy.jitter: a share from 0 to 0.5, got {self.jitter!r}")
+        for name in ("backoff", "full_jitter"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"RetryPolicy.{name}: True or False, got {getattr(self, name)!r}")
         for name in ("on", "give_up_on"):
-            for item in getattr(self, name):
+            # One class alone is what everybody writes first; isinstance() takes tuples only.
+            value = getattr(self, name)
+            classes = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+            for item in classes:
                 if not (isinstance(item, type) and issubclass(item, BaseException)):
                     raise ConfigError(f"RetryPolicy.{name}: exception classes, got {item!r}")
+            object.__setattr__(self, name, classes)
 
     def wants(self, exc: BaseException) -> bool:
         """Whether this exception retries by itself."""
@@ -65,11 +73,20 @@ class RetryPolicy:
         """Seconds before retry number `retries` + 1."""
         base = self.delay
         if self.backoff:
-            # The exponent is capped so that a task retried without end cannot overflow a float.
-            base = min(self.max_delay, self.delay * self.factor ** min(retries, 64))
+            base = min(self.max_delay, self._grown(retries))
         if self.full_jitter:
             return random.uniform(0, base)
         return base * (1 + random.uniform(-self.jitter, self.jitter))
+
+    def _grown(self, retries: int) -> float:
+        try:
+            return self.delay * float(self.factor) ** retries
+        except OverflowError:  # a task retried without end
+            return math.inf if self.delay else 0.0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_retry_priority(value: object, where: str) -> RetryPriority:

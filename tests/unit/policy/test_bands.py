@@ -53,7 +53,9 @@ def test_queues_do_not_rank_across_bands() -> None:
 def test_sort_key_is_priority_then_time_then_sequence() -> None:
     ordered = [Head("q", 0, p, t, s) for p in (9, 0, -9) for t in (1.0, 2.0) for s in (1, 2)]
 
-    assert sorted(ordered[::-1], key=lambda h: h.sort_key) == ordered
+    mixed = ordered[::-1]
+    mixed.sort(key=lambda h: h.sort_key)
+    assert mixed == ordered
 
 
 @pytest.mark.parametrize(
