@@ -74,10 +74,7 @@ def analyse(source: bytes) -> dict[str, Any]:
     }
     try:
         words, code_lines = _tokens(source)
-        with warnings.catch_warnings():
-            # Old sources hold escapes that newer versions warn of.
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+        tree = _tree(source)
     except (SyntaxError, ValueError, tokenize.TokenError) as error:
         facts["error"] = f"{type(error).__name__}: {error}"
         return facts
@@ -103,6 +100,13 @@ def _tokens(source: bytes) -> tuple[list[str], int]:
             words.append(token.string)
             rows.update(range(token.start[0], token.end[0] + 1))
     return words, len(rows)
+
+
+def _tree(source: bytes) -> ast.AST:
+    with warnings.catch_warnings():
+        # Old sources hold escapes that newer versions warn of.
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
 
 
 def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -159,10 +163,20 @@ def find_word(source: bytes, word: str) -> dict[str, Any]:
 
 
 def count_lines(source: bytes) -> dict[str, Any]:
-    """A request: lines in all, blank ones and comments."""
-    lines = [line.strip() for line in source.split(b"\n")]
-    return {
-        "lines": len(lines),
-        "blank": sum(not line for line in lines),
-        "comments": sum(line.startswith(b"#") for line in lines),
-    }
+    """A request: lines in all, lines of code, and comments."""
+    try:
+        words, code_lines = _tokens(source)
+    except (SyntaxError, tokenize.TokenError):
+        words, code_lines = [], 0
+    comments = sum(line.lstrip().startswith(b"#") for line in source.split(b"\n"))
+    lines = source.count(b"\n")
+    return {"lines": lines, "code_lines": code_lines, "comments": comments, "tokens": len(words)}
+
+
+def outline(source: bytes) -> dict[str, Any]:
+    """A request: the names of the functions and methods a file defines, with their branches."""
+    try:
+        functions = list(_functions(_tree(source)))
+    except (SyntaxError, ValueError):
+        functions = []
+    return {"functions": [list(function) for function in functions]}

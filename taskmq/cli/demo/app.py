@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from taskmq.app import App
-from taskmq.cli.demo.analysis import analyse, count_lines, find_word
+from taskmq.cli.demo.analysis import analyse, count_lines, find_word, outline
 from taskmq.cli.demo.baseline import WithoutYielding
 from taskmq.clock import SystemClock
 from taskmq.config import Config
@@ -59,10 +59,9 @@ def declare(app: App, sources: Path) -> None:
         return {"started": started, "facts": count_lines((sources / name).read_bytes())}
 
     @app.task(name="demo.outline", priority=Priority.NORMAL)
-    def outline(name: str) -> dict[str, Any]:
+    def definitions(name: str) -> dict[str, Any]:
         started = time.time()
-        source = (sources / name).read_bytes()
-        return {"started": started, "facts": find_word(source, "def ")}
+        return {"started": started, "facts": outline((sources / name).read_bytes())}
 
 
 def from_environment() -> App:

@@ -34,6 +34,8 @@ class WithoutYielding(Transport):
         self.name = inner.name
         self.capabilities = inner.capabilities
         self.clock = inner.clock
+        # Reserved and not started, in the order it was taken.
+        self._held: dict[int, Delivery] = {}
 
     def peek_max_priority(
         self,
@@ -47,26 +49,45 @@ class WithoutYielding(Transport):
 
     def turn(self, outcomes: Sequence[Outcome], request: ReserveRequest | None) -> Turn:
         """Settle, then start what is held in the order it was taken, and only then look at the store."""
-        if request is None or not request.waiting:
-            return self.inner.turn(outcomes, request)
+        for outcome in outcomes:
+            self._held.pop(outcome.delivery.seq, None)
+        if request is None or not request.slots or not self._held:
+            return self._remember(self.inner.turn(outcomes, request))
         settled = self.inner.turn(outcomes, None)
-        # The store is asked for room only, so its head cannot pass what the worker holds.
-        held = sorted(request.waiting, key=lambda delivery: delivery.seq)[: request.slots]
-        began = self.inner.start(held) if held else Started()
-        free = request.slots - len(began.started)
+        next_ones = list(self._held.values())[: request.slots]
+        began = self.inner.start(next_ones)
+        for delivery in next_ones:
+            del self._held[delivery.seq]
+        # What is held goes before the store's head, however urgent that is; the store is asked for the
+        # slots only once nothing is held.
+        left = request.slots - len(began.started)
         rest = replace(
             request,
-            slots=free if len(held) == len(request.waiting) else 0,
-            room=request.room + len(began.started),
+            slots=0 if self._held else left,
+            room=request.room + len(next_ones),
             waiting=(),
         )
-        more = self.inner.turn((), rest)
+        more = self._remember(self.inner.turn((), rest))
         return Turn(
             lost=settled.lost,
             deliveries=began.started + more.deliveries,
             refused=began.refused + more.refused,
             more=settled.more or more.more,
         )
+
+    def _remember(self, turn: Turn) -> Turn:
+        self._held.update({d.seq: d for d in turn.deliveries if not d.started})
+        return turn
+
+    def yield_reservation(self, delivery: Delivery, *, delay: float) -> bool:
+        self._held.pop(delivery.seq, None)
+        return self.inner.yield_reservation(delivery, delay=delay)
+
+    def extend(self, deliveries: Sequence[Delivery], lease: float) -> tuple[Delivery, ...]:
+        lost = self.inner.extend(deliveries, lease)
+        for delivery in lost:
+            self._held.pop(delivery.seq, None)
+        return lost
 
     # Everything else is the inner transport's own.
 
@@ -84,12 +105,6 @@ class WithoutYielding(Transport):
 
     def start(self, deliveries: Sequence[Delivery]) -> Started:
         return self.inner.start(deliveries)
-
-    def yield_reservation(self, delivery: Delivery, *, delay: float) -> bool:
-        return self.inner.yield_reservation(delivery, delay=delay)
-
-    def extend(self, deliveries: Sequence[Delivery], lease: float) -> tuple[Delivery, ...]:
-        return self.inner.extend(deliveries, lease)
 
     def wait(self, timeout: float, fds: Sequence[int] = ()) -> None:
         self.inner.wait(timeout, fds)

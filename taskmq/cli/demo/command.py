@@ -116,6 +116,7 @@ def _opening(plan: Plan, folder: Path) -> list[str]:
         f"{len(plan.files)} bulk tasks at P-5, each analyses a file of {plan.sources};",
         f"{plan.requests} requests at P9, P5 and P0 come in while they run.",
         f"{slots} of one slot, each holding up to {plan.prefetch} messages; SQLite in {folder}.",
+        "First with yielding; then off: each worker runs what it holds in the order it took it.",
         "",
     ]
 

@@ -26,6 +26,13 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[rank - 1]
 
 
+def span(seconds: float) -> str:
+    """A waiting time as precise as it is measured: `0.4ms`, `12ms`, `240ms`, `3.7s`."""
+    if seconds < 0.00095:
+        return f"{seconds * 1000:.1f}ms"
+    return f"{seconds * 1000:.0f}ms" if seconds < 0.9995 else f"{seconds:.1f}s"
+
+
 def waits_by_priority(waits: Iterable[tuple[int, float]]) -> list[Waits]:
     """(priority, seconds) pairs as one row per priority, the most urgent first."""
     grouped: dict[int, list[float]] = {}

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from taskmq.cli.demo.figures import Waits
-from taskmq.cli.text import duration, pad
+from taskmq.cli.demo.figures import Waits, span
+from taskmq.cli.text import pad
 
 
 class Glyphs(NamedTuple):
@@ -63,7 +63,7 @@ def plot(
     for decade in range(low, high + 1):
         at = place(10.0**decade)
         rule[at] = glyphs.tick
-        name = duration(10.0**decade) if decade >= -3 else "0.1ms"
+        name = span(10.0**decade).replace(".0s", "s")
         start = max(0, min(at - len(name) // 2, columns - len(name) + 4))
         names[start : start + len(name)] = name
     indent = " " * (label_width + 2)

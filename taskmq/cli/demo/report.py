@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from taskmq.cli.demo.figures import Waits
+from taskmq.cli.demo.figures import Waits, span
 from taskmq.cli.demo.plot import Glyphs, Row, plot
-from taskmq.cli.text import duration, pad, plural, size
+from taskmq.cli.text import pad, plural, size
 
 NAMES = {9: "urgent", 5: "high", 0: "normal", -5: "bulk"}
 MODES = ("on", "off")
@@ -28,7 +28,7 @@ def wait_table(rounds: Rounds) -> list[str]:
         line = pad(label(on.priority), 14) + pad(str(on.samples), 7, ">")
         for waits in (on, off.get(on.priority)):
             cells = (waits.p50, waits.p95, waits.most) if waits else ()
-            line += "   " + "".join(pad(duration(c), 8, ">") for c in cells)
+            line += "   " + "".join(pad(span(c), 8, ">") for c in cells)
         lines.append(line)
     return lines
 
@@ -60,7 +60,7 @@ def found(summary: dict[str, Any]) -> list[str]:
     ]
     if alike["share"]:
         one, other = alike["files"]
-        lines.append(f"most alike: {one} and {other} ({alike['share']:.0%} of their token runs)")
+        lines.append(f"most alike: {one} and {other} (about {alike['share']:.0%} the same)")
     lines.append(f"sha256 over all: {summary['sha256'][:16]}")
     return lines
 
@@ -72,7 +72,7 @@ def verdict(rounds: Rounds) -> str:
     on, off = rounds["on"][0], rounds["off"][0]
     factor = off.p50 / on.p50 if on.p50 else 0.0
     said = (
-        f"Half of the {plural(on.samples, 'urgent request')} started within {duration(on.p50)} with "
-        f"yielding, within {duration(off.p50)} without"
+        f"Half of the {plural(on.samples, 'urgent request')} started within {span(on.p50)} with "
+        f"yielding, within {span(off.p50)} without"
     )
     return said + (f": {factor:.0f} times sooner." if factor >= 2 else ".")

@@ -21,6 +21,10 @@ from taskmq.states import State
 
 # Words that urgent requests look for.
 _WORDS = ("import", "raise", "yield", "lambda", "global", "async", "TODO")
+# From the least to the most urgent.
+_KINDS = ("demo.outline", "demo.count", "demo.find")
+# So many requests come in together.
+BURST = 6
 # How often the round looks at what is done; also bounds how evenly the requests are spread.
 _LOOK = 0.02
 
@@ -103,8 +107,8 @@ class _Director:
         while self.open or self.bulk_open or self.sent < self.plan.requests:
             done = len(self.plan.files) - len(self.bulk_open)
             # Spread over the work and not over time, so that slow and fast machines see the same.
-            while self.sent < self.plan.requests * done // len(self.plan.files):
-                self._request()
+            if self.sent < self.plan.requests * done // len(self.plan.files):
+                self._requests(min(BURST, self.plan.requests - self.sent))
             self.watch(done, self.extra)
             self._collect(self.open)
             self._collect(self.bulk_open)
@@ -116,15 +120,16 @@ class _Director:
         self.result.seconds = time.monotonic() - began
         return self.result
 
-    def _request(self) -> None:
-        name = self.random.choice(self.plan.files)
-        kind = self.sent % 3
-        if kind == 0:
-            message = self.app.message("demo.find", (name, self.random.choice(_WORDS)))
-        else:
-            message = self.app.message("demo.count" if kind == 1 else "demo.outline", (name,))
-        self.sent += 1
-        self._submit([(message, name)], self.open)
+    def _requests(self, count: int) -> None:
+        """Requests that come in together, the least urgent first: each has some to overtake."""
+        calls = []
+        for number in range(count):
+            name = self.random.choice(self.plan.files)
+            kind = _KINDS[number * len(_KINDS) // count]
+            arguments = (name, self.random.choice(_WORDS)) if kind == "demo.find" else (name,)
+            calls.append((self.app.message(kind, arguments), name))
+        self.sent += count
+        self._submit(calls, self.open)
 
     def _submit(self, calls: list[tuple[Message, str]], into: dict[str, Sent]) -> None:
         now = time.time()

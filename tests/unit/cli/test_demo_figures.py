@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from taskmq.cli.demo.analysis import analyse, count_lines, find_word, likeness, most_alike, sketch
+from taskmq.cli.demo.analysis import (
+    analyse,
+    count_lines,
+    find_word,
+    likeness,
+    most_alike,
+    outline,
+    sketch,
+)
 from taskmq.cli.demo.corpus import files
 from taskmq.cli.demo.figures import Waits, percentile, summary, waits_by_priority
 from taskmq.cli.demo.plot import ASCII, Row, plot
@@ -63,7 +71,10 @@ def test_likeness_is_1_for_equal_files_and_0_for_strangers() -> None:
 def test_requests_answer_about_one_file() -> None:
     assert find_word(SOURCE, "return") == {"word": "return", "hits": 3, "first": 6}
     assert find_word(SOURCE, "nothing")["first"] is None
-    assert count_lines(SOURCE) == {"lines": 12, "blank": 3, "comments": 1}
+    assert count_lines(SOURCE) == {"lines": 11, "code_lines": 8, "comments": 1, "tokens": 39}
+    assert count_lines(b"def broken(:")["lines"] == 0
+    assert outline(SOURCE) == {"functions": [["A.simple", 1], ["A.branchy", 5]]}
+    assert outline(b"def broken(:") == {"functions": []}
 
 
 def test_files_are_spread_evenly_and_leave_out_tests(tmp_path: Path) -> None:
@@ -118,7 +129,7 @@ def test_the_plot_puts_decades_at_equal_distance() -> None:
     assert lines[0] == ("on", "on   " + "O")
     assert lines[1][1].index("O") == start + 40
     assert lines[2] == ("axis", " " * start + "+" + "-" * 19 + "+" + "-" * 19 + "+")
-    assert lines[3][1].split() == ["10ms", "0.1s", "1.0s"]
+    assert lines[3][1].split() == ["10ms", "100ms", "1s"]
 
 
 def test_a_bar_goes_from_the_least_to_p95_and_is_dotted_up_to_the_longest() -> None:
@@ -140,8 +151,8 @@ def test_the_table_has_both_rounds_side_by_side() -> None:
         "12ms",
         "50ms",
         "60ms",
-        "0.2s",
-        "0.5s",
-        "0.6s",
+        "240ms",
+        "500ms",
+        "600ms",
     ]
-    assert verdict({"on": on, "off": off}).endswith("within 0.2s without: 20 times sooner.")
+    assert verdict({"on": on, "off": off}).endswith("within 240ms without: 20 times sooner.")
