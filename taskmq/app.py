@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from taskmq.task import AsyncTask, BoundTaskDecorator, TaskDecorator
     from taskmq.transports.base import Transport
     from taskmq.transports.operators import Revoked
+    from taskmq.waiting import Waiter
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -92,6 +93,7 @@ class App:
             base_dir=self.base_dir,
             transport=transport,
         )
+        self._waiter: Waiter | None = None
         self._codecs: dict[str, Codec] = {}
         self._builder = MessageBuilder(self)
         self.registry.add(Task(self, _gather, GATHER))
@@ -314,6 +316,16 @@ class App:
                 "revoke", {"task_ids": list(task_ids), "terminate": True}
             )
         return revoked
+
+    @property
+    def waiter(self) -> Waiter:
+        """What awaits results. Made at the first `await`: most programs load no asyncio."""
+        if self._waiter is None:
+            from taskmq.waiting import Waiter
+
+            # Two made by a race of threads would both do their work.
+            self._waiter = Waiter(self)
+        return self._waiter
 
     # -- stores -----------------------------------------------------------------------------------
 

@@ -9,17 +9,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, overload
 
-from taskmq.errors import MaxRetriesExceeded, Retry, TaskCancelled, TransportError
+from taskmq.errors import ConfigError, MaxRetriesExceeded, Retry, TaskCancelled, TransportError
 from taskmq.message import Message
 from taskmq.options import SubmitKeywords, check_count, check_seconds
 from taskmq.priority import check_priority
+from taskmq.result import GroupResult, Result
 from taskmq.retry import RetryPolicy, retry_priority
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from taskmq.app import App
-    from taskmq.result import Result
+    from taskmq.signature import Call
     from taskmq.task import Task
 
 log = logging.getLogger("taskmq.context")
@@ -122,22 +123,34 @@ class Context:
         **options: Unpack[SubmitKeywords],
     ) -> Result[Any]: ...
 
+    @overload
+    def publish(self, task: Call, **options: Unpack[SubmitKeywords]) -> Any: ...
+
     def publish(
         self,
-        task: Task[..., Any] | str,
+        task: Task[..., Any] | str | Call,
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
         **options: Unpack[SubmitKeywords],
-    ) -> Result[Any]:
+    ) -> Any:
         """Submit a child: as `app.submit`, at this run's priority unless one is given (P6).
 
-        The child is stored when this returns, whatever becomes of this run.
+        A signature or a workflow is submitted as its `apply_async` does. The child is stored when this
+        returns, whatever becomes of this run.
         """
+        from taskmq.signature import Call
+
         options.setdefault("parent_priority", self.message.priority)
         options.setdefault("parent_id", self.task_id)
         options.setdefault("root_id", self.message.root_id or self.task_id)
-        result = self.app.submit(task, args, kwargs, **options)
-        self._children.append(result.id)
+        if isinstance(task, Call):
+            if args or kwargs is not None:
+                raise ConfigError(f"publish: {task!r} has its arguments already")
+            result = task.apply_async(**options)
+        else:
+            result = self.app.submit(task, args, kwargs, **options)
+        ends = result.results if isinstance(result, GroupResult) else (result,)
+        self._children += [end.id for end in ends if isinstance(end, Result)]
         return result
 
     def progress(self, value: Any, label: str = "") -> None:

@@ -97,15 +97,7 @@ class Result(Generic[R]):
         Inside a task this holds a slot while it waits and may deadlock once every slot does so: it is
         logged as a warning; a chain or `link` waits without a slot.
         """
-        record = self._wait(timeout)
-        if record.state is State.SUCCEEDED:
-            if record.body is None:
-                return None  # type: ignore[return-value]
-            return self.app.codec.decode_value(record.body, record.content_type)  # type: ignore[no-any-return]
-        error = rebuild_error(self.app, record)
-        if propagate:
-            raise error
-        return error  # type: ignore[return-value]
+        return self._value(self._wait(timeout), propagate)
 
     def forget(self) -> None:
         """Delete the stored result; the task itself goes on."""
@@ -120,16 +112,23 @@ class Result(Generic[R]):
         return self.app.revoke([self.id], terminate=terminate, reason=reason)[0].was
 
     def __await__(self) -> Generator[Any, None, R]:
-        """`await result`: as `get()`, without blocking the event loop."""
+        """`await result`: as `get()`, without blocking the event loop; `asyncio.wait_for` sets a deadline."""
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> R:
         import asyncio
 
-        return asyncio.to_thread(self.get).__await__()
+        self._check_kept()
+        _warn_inside_a_task()
+        while True:
+            found = await self.app.waiter.record(self.id, _LOOK_EVERY)
+            if found is not None:
+                return self._value(found, True)
+            if await asyncio.to_thread(self._nothing_to_come):
+                raise self._lost()
 
     def _wait(self, timeout: float | None) -> ResultRecord:
-        if not self._keeps_result:
-            raise ResultError(
-                f"task {self.id} keeps no result (ignore_result); there is none to get"
-            )
+        self._check_kept()
         _warn_inside_a_task()
         left = timeout
         while True:
@@ -145,10 +144,27 @@ class Result(Generic[R]):
                         f"task {self.id} had not ended after {timeout:g} s; its state is {self.state}"
                     )
             if self._nothing_to_come():
-                raise ResultError(
-                    f"task {self.id} has neither a message nor a result: it was forgotten, purged, or its "
-                    "result was kept for less time than this waited"
-                )
+                raise self._lost()
+
+    def _value(self, record: ResultRecord, propagate: bool) -> R:
+        if record.state is State.SUCCEEDED:
+            return self.app.codec.decode_value(record.body, record.content_type)  # type: ignore[no-any-return]
+        error = rebuild_error(self.app, record)
+        if propagate:
+            raise error
+        return error  # type: ignore[return-value]
+
+    def _check_kept(self) -> None:
+        if not self._keeps_result:
+            raise ResultError(
+                f"task {self.id} keeps no result (ignore_result); there is none to get"
+            )
+
+    def _lost(self) -> ResultError:
+        return ResultError(
+            f"task {self.id} has neither a message nor a result: it was forgotten, purged, or its result "
+            "was kept for less time than this waited"
+        )
 
     def _nothing_to_come(self) -> bool:
         """Whether the store knows nothing of a task that it would know if it were still to end."""

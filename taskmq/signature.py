@@ -77,6 +77,10 @@ class Call(ABC):
         unknown_options(options, SUBMIT_OPTIONS, repr(self))
         return self._with({**self.options, **options})
 
+    @abstractmethod
+    def apply_async(self, **options: Unpack[SubmitKeywords]) -> Any:
+        """Submit it; the result of its end."""
+
     def __or__(self, after: Call) -> Chain:
         """A chain of this and what comes after it."""
         from taskmq.workflow import chain

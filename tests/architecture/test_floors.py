@@ -42,6 +42,7 @@ FLOORS: dict[str, int] = {
     "taskmq.submitting": 5,
     "taskmq.home": 5,
     "taskmq.stores": 5,
+    "taskmq.waiting": 5,
     "taskmq.task": 5,
     "taskmq.registry": 5,
     "taskmq.app": 5,
