@@ -56,7 +56,7 @@ def show_settings(ctx: click.Context, changed: bool, as_json: bool) -> None:
                 for name, value, default, differs in rows
             ],
             columns=columns(),
-            elastic=1,
+            elastic=(1,),
         )
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 import click
@@ -10,7 +11,7 @@ from taskmq.cli.checks import FAIL, NOTE, OK, WARN, Finding, database, installat
 from taskmq.cli.codes import FAILED
 from taskmq.cli.group import Command
 from taskmq.cli.options import json_option
-from taskmq.cli.output import show, show_json, style
+from taskmq.cli.output import columns, show, show_json, style
 from taskmq.cli.session import Session
 from taskmq.cli.status import look
 from taskmq.cli.text import plural
@@ -20,6 +21,8 @@ from taskmq.printable import printable
 from taskmq.transports.sqlite.options import SQLiteOptions
 
 _COLORS = {OK: "green", NOTE: "cyan", WARN: "yellow", FAIL: "red"}
+# Where a finding's sentence begins.
+_INDENT = 19
 
 
 @click.command(cls=Command)
@@ -36,8 +39,7 @@ def doctor(ctx: click.Context, as_json: bool) -> int:
     for finding in _findings(session):
         findings.append(finding)
         if not as_json:
-            mark = style(f"{finding.status:<5}", fg=_COLORS[finding.status])
-            show([f"{mark} {finding.name:<12} {printable(finding.said)}"])
+            show(_lines(finding))
     failed = sum(finding.status == FAIL for finding in findings)
     if as_json:
         show_json({"ok": not failed, "findings": [f._asdict() for f in findings]})
@@ -74,3 +76,13 @@ def _findings(session: Session) -> Iterator[Finding]:
         yield from running.life(look(session, []))
     except TaskMQError as error:
         yield Finding(FAIL, "transport", str(error))
+
+
+def _lines(finding: Finding) -> list[str]:
+    """A finding, its sentence wrapped under itself where a terminal is narrower."""
+    said = printable(finding.said)
+    wide = columns()
+    wrapped = textwrap.wrap(said, max(30, wide - _INDENT)) if wide else [said]
+    mark = style(f"{finding.status:<5}", fg=_COLORS[finding.status])
+    first = f"{mark} {finding.name:<12} {wrapped[0] if wrapped else ''}"
+    return [first, *(" " * _INDENT + line for line in wrapped[1:])]

@@ -67,5 +67,12 @@ def _print(event: Event, as_json: bool, now: float) -> None:
     if as_json:
         show_json_line({"number": event.number, "kind": event.kind, "at": event.at, **event.fields})
         return
-    fields = " ".join(f"{name}={value}" for name, value in event.fields.items())
+    fields = " ".join(f"{name}={_short(value)}" for name, value in event.fields.items())
     show([printable(f"{moment(event.at, now)}  {event.kind:<16} {fields}")])
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        # The bands of queue.depth, as `taskmq status --by-priority` has them.
+        return ",".join(f"P{one.get('priority')}={one.get('ready')}" for one in value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -13,16 +13,15 @@ _FORMAT = "%(asctime)s %(levelname)-8s [%(process)d] %(name)s: %(message)s"
 
 
 class SafeFormatter(logging.Formatter):
-    """A record is one line, whatever a task's name or an exception's message holds.
+    """Only a record begins at the left edge, whatever a task's name or an exception's message holds.
 
-    Tracebacks keep their line breaks; other control characters are escaped everywhere.
+    Further lines of a message or traceback are indented, other control characters escaped, so that
+    nothing a task logs can pass for a record of ours.
     """
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        return printable(super().formatMessage(record))
-
-    def formatException(self, ei: object) -> str:  # noqa: N802 - logging's own name
-        return printable(super().formatException(ei), multiline=True)  # type: ignore[arg-type]
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record).rstrip()
+        return printable(text, multiline=True).replace("\n", "\n    ")
 
 
 def set_up_logging(level: str, logfile: str | None) -> None:

@@ -59,7 +59,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
             ],
             align="<>>><",
             columns=columns(),
-            elastic=0,
+            elastic=(0,),
         )
     )
 

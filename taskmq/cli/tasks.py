@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import click
@@ -39,7 +39,7 @@ def tasks(ctx: click.Context, as_json: bool) -> None:
                     "priority": app.default_priority(task),
                     "async": task.is_async,
                     "options": {
-                        name: value if isinstance(value, (bool, int, float, str)) else repr(value)
+                        name: value if isinstance(value, (bool, int, float)) else _short(value)
                         for name, value in _set(task.options)
                     },
                 }
@@ -57,20 +57,38 @@ def tasks(ctx: click.Context, as_json: bool) -> None:
                         task.name,
                         task.options.queue or app.config.default_queue,
                         f"P{app.default_priority(task)}",
-                        ", ".join(f"{name}={value}" for name, value in _set(task.options)),
+                        ", ".join(f"{name}={_short(value)}" for name, value in _set(task.options)),
                     )
                     for task in declared
                 ],
                 align="<<><",
                 columns=columns(),
-                elastic=3,
+                elastic=(3,),
             )
         )
 
 
 def _set(options: TaskOptions) -> Iterator[tuple[str, Any]]:
     """What differs from the defaults."""
-    for field in fields(TaskOptions):
-        value = getattr(options, field.name)
-        if field.name not in _COLUMNS and value != field.default:
-            yield field.name, value
+    for name, value in _changed(options):
+        if name not in _COLUMNS:
+            yield name, value
+
+
+def _changed(value: Any) -> Iterator[tuple[str, Any]]:
+    for field in fields(value):
+        own = getattr(value, field.name)
+        if own != field.default:
+            yield field.name, own
+
+
+def _short(value: Any) -> str:
+    """A value as it would be written: a policy by what it sets, classes and functions by their names."""
+    if is_dataclass(value):
+        inner = ", ".join(f"{name}={_short(own)}" for name, own in _changed(value))
+        return f"{type(value).__name__}({inner})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value))})"
+    if callable(value):
+        return str(getattr(value, "__qualname__", value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

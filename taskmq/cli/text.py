@@ -11,6 +11,9 @@ from taskmq.printable import printable
 # One letter per column: how a cell sits in it.
 LEFT, RIGHT = "<", ">"
 
+# What a column that gives way keeps: both ends and the ellipsis still say something.
+_LEAST = 9
+
 
 def duration(seconds: float) -> str:
     """A span in the two largest units that matter: `4ms`, `0.3s`, `12s`, `4m12s`, `3h05m`, `2d04h`."""
@@ -95,19 +98,20 @@ def table(
     *,
     align: str = "",
     columns: int | None = None,
-    elastic: int | None = None,
+    elastic: Sequence[int] = (),
 ) -> list[str]:
     """Aligned lines: a header and one line per row; every cell is made printable.
 
-    `align` has one of `<` and `>` per column. With `columns` (a terminal's width) the column `elastic`
-    gives way when a line would be wider; without it nothing is ever cut.
+    `align` has one of `<` and `>` per column. With `columns` (a terminal's width) the `elastic` columns
+    give way in turn where a line would be wider; without it nothing is ever cut.
     """
     cells = [list(headers), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(width(row[i]) for row in cells) for i in range(len(headers))]
-    if columns is not None and elastic is not None:
+    for column in elastic if columns is not None else ():
         over = sum(widths) + 2 * (len(widths) - 1) - columns
         if over > 0:
-            widths[elastic] = max(8, width(headers[elastic]), widths[elastic] - over)
+            least = min(widths[column], max(_LEAST, width(headers[column])))
+            widths[column] = max(least, widths[column] - over)
     sides = align or LEFT * len(headers)
     return [
         "  ".join(

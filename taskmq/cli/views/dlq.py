@@ -32,7 +32,7 @@ def lines(letters: Sequence[DeadLetter], now: float, columns: int | None = None)
         ],
         align=">>><<<<<",
         columns=columns,
-        elastic=6,
+        elastic=(6, 4, 7),
     )
 
 

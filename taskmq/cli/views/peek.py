@@ -30,7 +30,7 @@ def lines(peeked: Sequence[Peeked], now: float, columns: int | None = None) -> l
         ],
         align=">><<<>><",
         columns=columns,
-        elastic=3,
+        elastic=(3, 2),
     )
 
 

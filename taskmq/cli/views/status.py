@@ -149,7 +149,7 @@ def by_queue(status: Status, columns: int | None = None) -> Lines:
         rows,
         align="<>>>>>>><",
         columns=columns,
-        elastic=0,
+        elastic=(0,),
     )
 
 
@@ -173,7 +173,7 @@ def worker_lines(status: Status, columns: int | None = None) -> Lines:
         ],
         align="<<>>>><",
         columns=columns,
-        elastic=6,
+        elastic=(6,),
     )
 
 

@@ -15,6 +15,7 @@ from taskmq.cli.checks import database
 from taskmq.cli.views.settings import advice
 from taskmq.config import Config
 from taskmq.options import TaskOptions
+from taskmq.retry import RetryPolicy
 from taskmq.transports.sqlite.options import SQLiteOptions
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.values import worker
@@ -104,9 +105,16 @@ def test_list_shows_where_a_call_goes_and_what_the_task_sets(taskmq: Run, shop: 
 
     assert answer.lines[1].split() == ["shop.report", "default", "P0"]
     assert answer.lines[2].split() == ["shop.send_email", "email", "P5"]
-    assert answer.lines[3].endswith("time_limit=60.0, rate_limit=10/m")
+    assert answer.lines[3].endswith("time_limit=60, rate_limit=10/m")
     assert tasks["shop.sync"]["async"] is True
     assert tasks["shop.sync"]["options"] == {"time_limit": 60.0, "rate_limit": "10/m"}
+
+
+def test_list_shows_a_policy_by_what_it_sets(taskmq: Run, shop: App) -> None:
+    @shop.task(name="shop.try", retry=RetryPolicy(max_retries=9, on=(OSError,)))
+    def try_() -> None: ...
+
+    assert taskmq("list").lines[-1].endswith("retry=RetryPolicy(max_retries=9, on=(OSError))")
 
 
 def emit(shop: App, *kinds: str) -> None:

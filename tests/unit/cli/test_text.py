@@ -59,7 +59,7 @@ def test_a_table_aligns_its_columns() -> None:
 def test_only_the_elastic_column_gives_way_to_a_narrow_terminal() -> None:
     rows = [("1", "a.very.long.task.name.indeed", "id-1")]
 
-    narrow = table(["#", "TASK", "ID"], rows, columns=24, elastic=1)
+    narrow = table(["#", "TASK", "ID"], rows, columns=24, elastic=(1,))
 
     assert max(width(line) for line in narrow) <= 24
     assert narrow[1].endswith("id-1")

@@ -182,14 +182,14 @@ def test_a_pid_file_that_a_live_worker_holds_is_exit_code_5(
     assert told == []
 
 
-def test_a_log_record_is_one_line_whatever_it_says() -> None:
+def test_nothing_that_is_logged_can_pass_for_a_record() -> None:
     record = logging.LogRecord(
         "x", logging.INFO, __file__, 1, "evil\n2026 CRITICAL\x1b[2J", (), None
     )
 
     text = SafeFormatter("%(levelname)s %(message)s").format(record)
 
-    assert text == "INFO evil\\n2026 CRITICAL\\x1b[2J"
+    assert text == "INFO evil\n    2026 CRITICAL\\x1b[2J"
 
 
 def test_logging_the_project_has_set_up_is_left_alone() -> None:
