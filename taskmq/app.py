@@ -99,7 +99,7 @@ class App:
         self.registry.add(Task(self, _gather, GATHER))
 
     def __repr__(self) -> str:
-        return f"<App {self.name or self.config.broker_url} with {len(self.registry)} tasks>"
+        return f"<App {self.name or self.config.broker_url} with {len(self.registry.own())} tasks>"
 
     def __taskmq_app__(self) -> App:
         """The native App behind whatever a project calls its app."""

@@ -63,6 +63,10 @@ class Registry(Mapping[str, "Task[..., Any]"]):
             )
         self._tasks[task.name] = task
 
+    def own(self) -> list[Task[..., Any]]:
+        """The application's tasks by name, without those that every App brings along."""
+        return [task for name, task in sorted(self._tasks.items()) if not name.startswith("taskmq.")]
+
     def modules(self) -> frozenset[str]:
         """The modules whose functions are tasks."""
         return frozenset(_origin(task)[0] for task in self._tasks.values())

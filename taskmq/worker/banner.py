@@ -38,7 +38,7 @@ def banner(app: App, transport: Transport, pool: Pool, rules: Rules) -> list[str
         f"  transport  {printable(transport.describe())}",
         f"  queues     {queues}",
         f"  pool       {pool.name}, concurrency {rules.slots}, prefetch {rules.prefetch}",
-        f"  tasks      {len(app.registry)}",
+        f"  tasks      {len(app.registry.own())}",
     ]
     lines += [f"  note       {missing}" for missing in missing_capabilities(transport.capabilities)]
     return lines
