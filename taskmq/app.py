@@ -361,7 +361,7 @@ class App:
         if codec is None:
             from taskmq.codec import Codec
 
-            if name not in self.config.accept_content:
+            if name != "json" and name not in self.config.accept_content:
                 accepted = ", ".join(self.config.accept_content)
                 raise ConfigError(
                     f"serializer {name!r} is not in Config.accept_content ({accepted}): workers would "

@@ -231,6 +231,12 @@ class _Check:
                     f"{nearest(name, CONTENT_TYPES)}"
                 )
         object.__setattr__(self._config, "accept_content", tuple(accepted))
+        written = self._config.serializer
+        if written != "json" and written not in accepted:
+            raise ConfigError(
+                f"Config.serializer: {written!r} is not in accept_content ({', '.join(accepted)}), so "
+                "workers would refuse what it writes"
+            )
 
     def queues(self) -> None:
         queues = self._config.queues

@@ -157,6 +157,15 @@ def test_a_near_name_is_suggested_for_values_too() -> None:
         Config(serializer="msgpak")
 
 
+def test_what_is_written_must_be_accepted() -> None:
+    assert Config(serializer="pickle", accept_content=("json", "pickle")).serializer == "pickle"
+    assert Config(accept_content=("msgpack",)).serializer == "json"
+    with pytest.raises(
+        ConfigError, match=r"serializer.*'pickle' is not in accept_content \(json\)"
+    ):
+        Config(serializer="pickle")
+
+
 @pytest.mark.parametrize("weight", [0, -1, 1001, True, 1.5, "3", None])
 def test_a_weight_is_an_int_from_one(weight: Any) -> None:
     with pytest.raises(ConfigError, match=r"QueueConfig\.weight"):
