@@ -26,6 +26,9 @@ from taskmq.message import JSON
 #: How deep arrays and objects of one body may be nested, the body's own array included.
 MAX_DEPTH = 64
 
+#: The same for what follows a message: unfolding a chord puts what comes after it inside its body.
+MAX_FOLLOW_DEPTH = 256
+
 #: The type under which a value in another content type travels inside JSON (a pickled result that
 #: becomes an argument of the next step of a chain).
 ENCODED = "taskmq.encoded"
@@ -108,13 +111,13 @@ def from_wire(pairs: dict[str, Any]) -> Any:
         raise ValueError(f"a malformed value of __type__ {kind!r}: {exc}") from exc
 
 
-def _decode_datetime(text: str) -> datetime:
-    # Python 3.10's fromisoformat knows no "Z".
+def read_datetime(text: str) -> datetime:
+    """ISO 8601 text; `ValueError` for anything else. "Z" too, which Python 3.10 does not know."""
     return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
 
 
 def _decode_date(text: str) -> date:
-    return _decode_datetime(text).date()
+    return read_datetime(text).date()
 
 
 def _decode_decimal(text: str) -> Decimal:
@@ -136,7 +139,7 @@ def _decode_base64(text: str) -> bytes:
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
-    "datetime": _decode_datetime,
+    "datetime": read_datetime,
     "date": _decode_date,
     "time": time.fromisoformat,
     "decimal": _decode_decimal,

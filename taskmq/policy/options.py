@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import timezone
 from typing import Any, TypeGuard
 
+from taskmq.codec.values import read_datetime
 from taskmq.message import ConcurrencyKey, Rate
 from taskmq.priority import MAX_PRIORITY, MIN_PRIORITY
 from taskmq.states import AckMode
@@ -100,8 +101,7 @@ def _moment(value: Any) -> float | None:
     if not isinstance(value, str):
         return None
     try:
-        # Python 3.10's fromisoformat knows no "Z".
-        moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith("Z") else value)
+        moment = read_datetime(value)
     except ValueError:
         return None
     # Celery writes UTC; a time without an offset is one.

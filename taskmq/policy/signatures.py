@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
 from taskmq.codec.bodies import decode_json, encode_json
+from taskmq.codec.values import MAX_FOLLOW_DEPTH
 from taskmq.errors import DecodeError
 
 Sig = Mapping[str, Any]
@@ -29,9 +30,6 @@ _KINDS = {
     "celery.group": GROUP,
     "celery.chord": CHORD,
 }
-
-#: Unfolding a chord puts what follows it inside its body, so what is stored may be deeper than a body.
-MAX_FOLLOW_DEPTH = 256
 
 # What a workflow's own options mean for the signatures inside it, where those name none.
 _SHARED = ("priority", "queue", "expires", "expires_at")

@@ -146,6 +146,6 @@ def test_retry_keeps_the_priority_or_goes_one_level_down_and_not_below_the_lowes
 def test_retry_priority_has_two_values() -> None:
     assert check_retry_priority("lower", "here") == "lower"
     with pytest.raises(
-        ConfigError, match="^here: retry_priority is 'keep' or 'lower', got 'raise'"
+        ConfigError, match=r"^here: retry_priority is 'keep' or 'lower', got 'raise'"
     ):
         check_retry_priority("raise", "here")
