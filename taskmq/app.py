@@ -310,6 +310,8 @@ class App:
         self, task_ids: Sequence[str], *, terminate: bool = False, reason: str = ""
     ) -> list[Revoked]:
         """Never start these tasks; with `terminate` tell the workers to stop those that run."""
+        if isinstance(task_ids, str):
+            raise ConfigError(f"revoke: a list of task ids, got {task_ids!r}")
         revoked = self.transport.operators.revoke(task_ids, reason=reason)
         if terminate:
             self.transport.coordination.send(

@@ -80,6 +80,7 @@ class Context:
         self.control = control
         self._children: list[str] = []
         self._next_look = 0.0
+        self._look_failed = False
         self.warned_of_waiting = False
 
     def __repr__(self) -> str:
@@ -177,7 +178,9 @@ class Context:
             return self.app.transport.operators.is_revoked(self.task_id)
         except TransportError as exc:
             # A store that is busy for a moment is no reason to fail a task that only asked.
-            log.warning("could not look whether task %s is revoked: %s", self.task_id, exc)
+            level = logging.DEBUG if self._look_failed else logging.WARNING
+            self._look_failed = True
+            log.log(level, "could not look whether task %s is revoked: %s", self.task_id, exc)
             return False
 
     def retry(

@@ -98,7 +98,7 @@ class ResultRecord:
     """A final state, or progress, of one task as the result store keeps it.
 
     `body` is the return value (succeeded), `{"exc_type","exc_module","exc_message"}` (failed, revoked,
-    expired, dead) or the progress value (running, retrying), encoded in `content_type`.
+    expired, dead, and of the last try when retrying) or the progress value (running), in `content_type`.
     `expires_at` None means it is kept for ever.
     """
 

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from taskmq.errors import ResultError, ResultTimeout, TaskExpired, TaskRevoked
+from taskmq.options import check_seconds
 from taskmq.states import State
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ class Result(Generic[R]):
 
     @property
     def progress(self) -> Any:
-        """The value of the last `ctx.progress`, or None; None again once the task has ended."""
+        """The value of the last `ctx.progress`, or None; None again once the task has ended or is retried."""
         record = self.record()
-        if record is None or record.state.final or record.body is None:
+        if record is None or record.state is not State.RUNNING or record.body is None:
             return None
         return self.app.codec.decode_value(record.body, record.content_type)
 
@@ -128,9 +129,9 @@ class Result(Generic[R]):
                 raise self._lost()
 
     def _wait(self, timeout: float | None) -> ResultRecord:
+        left = check_timeout(timeout)
         self._check_kept()
         _warn_inside_a_task()
-        left = timeout
         while True:
             step = _LOOK_EVERY if left is None else min(left, _LOOK_EVERY)
             found = self.app.results.wait([self.id], step).get(self.id)
@@ -218,6 +219,7 @@ class GroupResult:
         The first one in order that ended without success raises its exception, or with
         `propagate=False` has it in its place. Raises as `Result.get`.
         """
+        timeout = check_timeout(timeout)
         if self.app is None or timeout is None:
             return [result.get(timeout, propagate) for result in self.results]
         monotonic = self.app.clock.monotonic
@@ -240,6 +242,11 @@ class GroupResult:
 
 async def _await_all(results: Sequence[Any]) -> list[Any]:
     return [await result for result in results]
+
+
+def check_timeout(timeout: Any) -> float | None:
+    """Seconds from 0, or None for no deadline; `ConfigError` otherwise."""
+    return None if timeout is None else check_seconds(timeout, "get(timeout)")
 
 
 def rebuild_error(app: App, record: ResultRecord) -> BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -150,8 +151,13 @@ class TestCheckCancelled:
         context.check_cancelled()
         assert len(looks) == 2
 
-    def test_a_store_that_is_busy_stops_nobody(
-        self, app: App, runner: Runner, monkeypatch: pytest.MonkeyPatch
+    def test_a_store_that_is_busy_stops_nobody_and_is_warned_of_once(
+        self,
+        app: App,
+        runner: Runner,
+        clock: FakeClock,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
         context = started(app, runner, app.task(name="work")(lambda: None))
 
@@ -159,7 +165,14 @@ class TestCheckCancelled:
             raise TransportUnavailable("locked")
 
         monkeypatch.setattr(app.transport.operators, "is_revoked", busy)
-        context.check_cancelled()
+        caplog.set_level(logging.WARNING, "taskmq.context")
+        for _ in range(3):
+            context.check_cancelled()
+            clock.advance(1)
+
+        assert [record.getMessage() for record in caplog.records] == [
+            f"could not look whether task {context.task_id} is revoked: locked"
+        ]
 
 
 class TestRetry:

@@ -102,6 +102,13 @@ class TestStates:
 
         assert sent == [("revoke", {"task_ids": [result.id], "terminate": True})]
 
+    def test_several_are_revoked_by_a_list(self, app: App) -> None:
+        one, two = app.submit("work"), app.submit("work")
+
+        assert [r.ended for r in app.revoke([one.id, two.id])] == [True, True]
+        with pytest.raises(ConfigError, match="a list of task ids"):
+            app.revoke(one.id)
+
     def test_forgotten(self, app: App, runner: Runner) -> None:
         app.task(name="work")(lambda: 5)
         result = app.submit("work")
@@ -166,6 +173,15 @@ class TestGet:
     ) -> None:
         with pytest.raises(error, match="task t "):
             ended(app, state).get(timeout=0)
+
+    @pytest.mark.parametrize("timeout", [-1, float("nan"), "5", True])
+    def test_a_timeout_that_is_none_is_refused(self, app: App, timeout: Any) -> None:
+        from taskmq.workflow import group
+
+        work = app.task(name="work")(lambda: None)
+        for result in (work.delay(), group(work.s()).apply_async()):
+            with pytest.raises(ConfigError, match="timeout"):
+                result.get(timeout)
 
     def test_an_ignored_result_is_not_waited_for(self, app: App, runner: Runner) -> None:
         app.task(name="work")(lambda: 5)
@@ -359,6 +375,10 @@ class TestProgress:
         assert result.state is State.RUNNING
         app.transport.settle([runner.outcome(delivery)])
         assert result.progress is None
+
+    @pytest.mark.parametrize("state", [State.RETRYING, State.FAILED])
+    def test_a_failure_is_no_progress(self, app: App, state: State) -> None:
+        assert ended(app, state, encode_failure(ValueError("x"))).progress is None
 
 
 class TestStoreElsewhere:
