@@ -6,9 +6,15 @@ read each time.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
+
+from taskmq.transports.base import QueueShare
+
+# Sets of lanes remembered; a process asks for one or two.
+_SETS = 64
 
 
 class Lane(NamedTuple):
@@ -18,6 +24,27 @@ class Lane(NamedTuple):
     queue_id: int
     queue: str
     rate_key: str | None
+
+
+class LaneSet(NamedTuple):
+    """Lanes looked at together: their ids as the JSON a statement takes, and their rate keys."""
+
+    lanes: tuple[Lane, ...]
+    ids: str
+    rate_keys: frozenset[str]
+
+    @classmethod
+    def of(cls, lanes: Iterable[Lane]) -> LaneSet:
+        chosen = tuple(lanes)
+        return cls(
+            chosen,
+            json.dumps([lane.id for lane in chosen]),
+            frozenset(lane.rate_key for lane in chosen if lane.rate_key is not None),
+        )
+
+    def only(self, wanted: Callable[[Lane], bool]) -> LaneSet:
+        """Those that are wanted."""
+        return LaneSet.of(lane for lane in self.lanes if wanted(lane))
 
 
 class Catalog:
@@ -35,6 +62,7 @@ class Catalog:
         self._queues: dict[str, int] = {}
         self._of_queue: dict[str, list[Lane]] = {}
         self._paused: frozenset[str] = frozenset()
+        self._sets: dict[tuple[QueueShare, ...], LaneSet] = {}
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -52,6 +80,7 @@ class Catalog:
         self._queues = {name: number for number, name, _ in queues}
         self._paused = frozenset(name for _, name, paused in queues if paused)
         self._of_queue = {}
+        self._sets = {}
         for number, queue, rate_key in lanes:
             self._add(Lane(number, queue, names[queue], rate_key))
 
@@ -59,6 +88,7 @@ class Catalog:
         self._lanes[lane.id] = lane
         self._ids[lane.queue, lane.rate_key] = lane.id
         self._of_queue.setdefault(lane.queue, []).append(lane)
+        self._sets = {}
 
     def paused(self, queue: str) -> bool:
         """Whether nothing is reserved from this queue, as of the last `refresh`."""
@@ -68,13 +98,24 @@ class Catalog:
         """The lanes of a queue, the plain one among them; empty when nothing was ever in it."""
         return self._of_queue.get(queue, [])
 
+    def lanes_of(self, queues: tuple[QueueShare, ...]) -> LaneSet:
+        """The lanes of these queues that are not paused, in their order."""
+        found = self._sets.get(queues)
+        if found is None:
+            found = LaneSet.of(
+                lane
+                for share in queues
+                if share.name not in self._paused
+                for lane in self.lanes(share.name)
+            )
+            if len(self._sets) >= _SETS:
+                self._sets = {}
+            self._sets[queues] = found
+        return found
+
     def names(self) -> Iterable[str]:
         """Every queue."""
         return self._queues.keys()
-
-    def queue_id(self, queue: str) -> int | None:
-        """The number of a queue that exists."""
-        return self._queues.get(queue)
 
     def lane(self, number: int) -> Lane:
         """A lane by its number, which must have been seen (`refresh`)."""

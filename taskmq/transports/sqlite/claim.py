@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 from taskmq.message import Delivery, Message
 from taskmq.policy import endings
-from taskmq.policy.bands import Head, Window, local_first, top_band
-from taskmq.policy.rotation import Share, rotate
+from taskmq.policy.bands import Window, local_first
 from taskmq.transports.base import ReserveRequest
-from taskmq.transports.sqlite.catalog import Lane
+from taskmq.transports.sqlite.catalog import LaneSet
 from taskmq.transports.sqlite.due import any_due, promote
 from taskmq.transports.sqlite.endings import end
-from taskmq.transports.sqlite.heads import heads, open_lanes
+from taskmq.transports.sqlite.heads import Level, open_lanes, top_level
 from taskmq.transports.sqlite.leases import start_one
 from taskmq.transports.sqlite.places import DELETE_READY, schedule
 from taskmq.transports.sqlite.rates import Rates
+from taskmq.transports.sqlite.rotation import Rotation
 from taskmq.transports.sqlite.rows import M_COLUMNS, Place
 from taskmq.transports.sqlite.times import micros
 from taskmq.transports.sqlite.tx import Tx
@@ -56,8 +56,8 @@ class Claim:
         self._tx = tx
         self._request = request
         self._budget = request.budget
-        self._lanes: list[Lane] = []
-        self._closed: set[int] = set()
+        self._lanes = LaneSet.of(())
+        self._closed: set[str] = set()
         self._rates = Rates(tx)
         self._ended = 0
         self._held: list[tuple[Any, ...]] = []
@@ -78,26 +78,25 @@ class Claim:
     def _fill_slots(self) -> None:
         waiting = sorted(self._request.waiting, key=lambda d: d.sort_key)
         slots = self._request.slots
-        while slots > 0:
+        while slots > 0 and not self._spent():
             window = self._budget.window()
             if window is None:
                 return
-            band = self._band(window)
-            stored = band[0][0].effective if band else None
+            level = self._level(window)
             local = next((d for d in waiting if window.admits(d.effective)), None)
-            if local is not None and local_first(local.effective, stored):
+            if local is not None and local_first(
+                local.effective, level.effective if level else None
+            ):
                 waiting.remove(local)
                 slots -= self._start_local(local)
-            elif stored is not None:
-                fitting = self._budget.room(stored)
-                taken = self._take(
-                    band, slots if fitting is None else min(slots, fitting), start=True
-                )
-                for _ in range(taken):
-                    self._budget = self._budget.take(stored)
+            elif level is not None:
+                fitting = self._budget.room(level.effective)
+                count = slots if fitting is None else min(slots, fitting)
+                taken = self._take(level, count, start=True)
+                if self._budget.bounded:
+                    for _ in range(taken):
+                        self._budget = self._budget.take(level.effective)
                 slots -= taken
-                if self._spent():
-                    return
             else:
                 return
 
@@ -106,10 +105,10 @@ class Claim:
         room = self._request.room
         window = self._budget.window()
         while room > 0 and window is not None and not self._spent():
-            band = self._band(window)
-            if not band:
+            level = self._level(window)
+            if level is None:
                 return
-            room -= self._take(band, room, start=False)
+            room -= self._take(level, room, start=False)
 
     def _start_local(self, local: Delivery) -> int:
         started = start_one(self._tx, local, self._rates)
@@ -126,55 +125,33 @@ class Claim:
         self._tx.more = True
         return True
 
-    def _band(self, window: Window) -> list[tuple[Head, int]]:
-        """The heads of the highest band, each with the band its row is stored in."""
-        lanes = [lane for lane in self._lanes if lane.id not in self._closed]
-        if not lanes:
-            return []
-        found = list(heads(self._tx, lanes, window, self._request.aging))
-        best = top_band((head for head, _ in found), window)
-        if not best:
-            return []
-        top = best[0].effective
-        return [pair for pair in found if pair[0].effective == top]
+    def _level(self, window: Window) -> Level | None:
+        if self._closed:
+            self._lanes = self._lanes.only(lambda lane: lane.rate_key not in self._closed)
+        return top_level(self._tx, self._lanes, window, self._request.aging)
 
-    def _take(self, band: list[tuple[Head, int]], count: int, *, start: bool) -> int:
-        """Take up to `count` of this band, its queues in rotation; how many there were."""
-        tx = self._tx
-        effective = band[0][0].effective
-        sources: dict[str, list[tuple[int, int]]] = {}
-        for head, npri in band:
-            sources.setdefault(head.queue, []).append((head.lane, npri))
+    def _take(self, level: Level, count: int, *, start: bool) -> int:
+        """Take up to `count` of this level, its queues in rotation; how many there were."""
+        effective, sources = level
         if len(sources) == 1:
-            queue = next(iter(sources))
-            rows = self._next(sources[queue], count, effective, start=start)
+            (only,) = sources.values()
+            rows = self._next(only, count, effective, start=start)
             for met in rows:
                 self._hold(met, effective, start=start)
             return len(rows)
-        shares = self._shares(sources)
-        picks, counters = rotate(shares, count)
+        rotation = Rotation(self._tx)
+        picks = rotation.pick(self._request.queues, sources, count)
         rows_of = {
             queue: self._next(sources[queue], picks.count(queue), effective, start=start)
-            for queue in sources
-            if queue in picks
+            for queue in dict.fromkeys(picks)
         }
         taken = 0
         for queue in picks:
             if rows_of[queue]:
                 self._hold(rows_of[queue].pop(0), effective, start=start)
                 taken += 1
-        changed = [(counters[s.queue], s.queue) for s in shares if counters[s.queue] != s.counter]
-        tx.executemany("UPDATE queue SET counter = ? WHERE name = ?", changed)
+        rotation.save()
         return taken
-
-    def _shares(self, queues: dict[str, Any]) -> list[Share]:
-        """In the request's order, which rotation needs to be fixed, with the stored counters."""
-        counters = dict(self._tx.execute("SELECT name, counter FROM queue").fetchall())
-        return [
-            Share(share.name, share.weight, counters[share.name])
-            for share in self._request.queues
-            if share.name in queues
-        ]
 
     def _next(
         self, sources: Sequence[tuple[int, int]], count: int, effective: int, *, start: bool
@@ -185,15 +162,14 @@ class Claim:
         while len(found) < count and not self._spent():
             rows: list[Any] = []
             for lane, npri in sources:
-                if lane not in self._closed:
-                    rows += self._tx.execute(_FETCH, (lane, npri, limit)).fetchall()
+                rows += self._tx.execute(_FETCH, (lane, npri, limit)).fetchall()
             if len(sources) > 1:
                 rows.sort(key=lambda row: (row[3], row[0]))
             met = 0
             for row in rows:
                 if len(found) == count or self._spent():
                     break
-                if row[1] in self._closed or not self._level(row, effective):
+                if not self._on_level(row, effective) or self._is_closed(row[1]):
                     continue
                 met += 1
                 passed = self._check(row, start=start)
@@ -204,7 +180,10 @@ class Claim:
             limit = count - len(found) + _MORE_ROWS
         return found
 
-    def _level(self, row: Any, effective: int) -> bool:
+    def _is_closed(self, lane: int) -> bool:
+        return bool(self._closed) and self._tx.names_of(lane)[1] in self._closed
+
+    def _on_level(self, row: Any, effective: int) -> bool:
         # Under aging only the first of a band may have waited long enough for its level.
         aging = self._request.aging
         if aging is None:
@@ -251,7 +230,7 @@ class Claim:
             return True
         schedule(self._tx, place._replace(lane=self._tx.plain_lane(place.lane)), at)
         if self._rates.state(rate_key).closed(self._tx.now):
-            self._closed.update(lane.id for lane in self._lanes if lane.rate_key == rate_key)
+            self._closed.add(rate_key)
         return False
 
     def _hold(self, met: _Met, effective: int, *, start: bool) -> None:
@@ -306,5 +285,4 @@ def nothing_to_take(tx: Tx, request: ReserveRequest) -> bool:
     if window is None:
         return True
     lanes = open_lanes(tx, request.queues)
-    found = heads(tx, lanes, window, request.aging) if lanes else ()
-    return not top_band((head for head, _ in found), window)
+    return top_level(tx, lanes, window, request.aging) is None

@@ -9,7 +9,6 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from taskmq.errors import ConfigError, TransportUnavailable
 from taskmq.transports.sqlite.options import SQLiteOptions
@@ -28,11 +27,8 @@ _NETWORK = {
 }
 
 
-class Identity(NamedTuple):
-    """Which file a path leads to: a name can come to mean another one."""
-
-    device: int
-    inode: int
+#: Which file a path leads to (device, inode): a name can come to mean another one.
+Identity = tuple[int, int]
 
 
 def identity(path: str) -> Identity | None:
@@ -43,7 +39,7 @@ def identity(path: str) -> Identity | None:
         return None
     except OSError as exc:
         raise TransportUnavailable(f"{path}: {exc.strerror}") from exc
-    return Identity(found.st_dev, found.st_ino)
+    return found.st_dev, found.st_ino
 
 
 def prepare(path: Path, options: SQLiteOptions) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from taskmq.policy.aging import Aging
-from taskmq.policy.bands import Head, Window
+from taskmq.policy.bands import Head, Window, top_band
 from taskmq.transports.base import QueueShare
 from taskmq.transports.sqlite import rates
-from taskmq.transports.sqlite.catalog import Lane
+from taskmq.transports.sqlite.catalog import Lane, LaneSet
 from taskmq.transports.sqlite.tx import Tx
 
 # One seek a lane, whatever is stored: 13 us for ten queues at any depth (measured).
@@ -25,39 +25,35 @@ _NEXT_BAND = (
 _BEFORE_ALL = -1000
 
 
-def open_lanes(tx: Tx, queues: Sequence[QueueShare], *, with_token: bool = False) -> list[Lane]:
+class Level(NamedTuple):
+    """The most urgent level there is: by queue, the `(lane, npri)` its messages are stored under."""
+
+    effective: int
+    sources: dict[str, list[tuple[int, int]]]
+
+
+def open_lanes(tx: Tx, queues: Sequence[QueueShare], *, with_token: bool = False) -> LaneSet:
     """The lanes of these queues that are neither paused nor closed by a rate limit.
 
     With `with_token` a rate-limited lane counts only while it has a token: what a peek may promise.
     """
-    catalog = tx.catalog
-    catalog.refresh(tx.connection)
-    lanes = [
-        lane
-        for share in queues
-        if not catalog.paused(share.name)
-        for lane in catalog.lanes(share.name)
-    ]
-    keys = {lane.rate_key for lane in lanes if lane.rate_key is not None}
-    if not keys:
-        return lanes
-    allowed = rates.open_keys(tx, keys, with_token=with_token)
-    return [lane for lane in lanes if lane.rate_key is None or lane.rate_key in allowed]
+    tx.catalog.refresh(tx.connection)
+    found = tx.catalog.lanes_of(tuple(queues))
+    if not found.rate_keys:
+        return found
+    allowed = rates.open_keys(tx, found.rate_keys, with_token=with_token)
+    return found.only(lambda lane: lane.rate_key is None or lane.rate_key in allowed)
 
 
-def tops(tx: Tx, lanes: Sequence[Lane], window: Window) -> Iterator[tuple[Lane, int]]:
+def tops(tx: Tx, lanes: LaneSet, window: Window) -> list[tuple[int, int]]:
     """`(lane, npri)` of the highest band in the window of each lane that has one."""
     low, high = -window.high, -window.low
-    if len(lanes) == 1:
-        row = tx.row(_TOP, (lanes[0].id, low, high))
-        if row is not None:
-            yield lanes[0], row[0]
-        return
-    ids = json.dumps([lane.id for lane in lanes])
-    rows = tx.execute(_TOPS, (ids, low, high)).fetchall()
-    for lane, row in zip(lanes, rows, strict=True):
-        if row[1] is not None:
-            yield lane, row[1]
+    if len(lanes.lanes) == 1:
+        (lane,) = lanes.lanes
+        row = tx.row(_TOP, (lane.id, low, high))
+        return [] if row is None else [(lane.id, row[0])]
+    rows = tx.execute(_TOPS, (lanes.ids, low, high)).fetchall()
+    return [row for row in rows if row[1] is not None]
 
 
 def band_heads(tx: Tx, lane: Lane) -> Iterator[tuple[int, int, int]]:
@@ -68,16 +64,34 @@ def band_heads(tx: Tx, lane: Lane) -> Iterator[tuple[int, int, int]]:
         yield row
 
 
-def heads(
-    tx: Tx, lanes: Sequence[Lane], window: Window, aging: Aging | None
-) -> Iterable[tuple[Head, int]]:
-    """Each head with its band's npri. Without aging only the highest band of a lane can matter."""
-    if aging is None:
-        for lane, npri in tops(tx, lanes, window):
-            # Inside a band place is looked at when rows are fetched; here only the band counts.
-            yield Head(lane.queue, lane.id, -npri, 0, 0), npri
-        return
-    for lane in lanes:
+def top_level(tx: Tx, lanes: LaneSet, window: Window, aging: Aging | None) -> Level | None:
+    """The most urgent level in the window over all lanes alike (P2), None when there is nothing."""
+    if aging is not None:
+        return _aged_level(tx, lanes, window, aging)
+    found = tops(tx, lanes, window)
+    if not found:
+        return None
+    best = min(npri for _, npri in found)
+    sources: dict[str, list[tuple[int, int]]] = {}
+    for pair in found:
+        if pair[1] == best:
+            sources.setdefault(tx.catalog.lane(pair[0]).queue, []).append(pair)
+    return Level(-best, sources)
+
+
+def _aged_level(tx: Tx, lanes: LaneSet, window: Window, aging: Aging) -> Level | None:
+    """Under aging the first of each band has waited longest; any of them may be the most urgent (P4)."""
+    stored: dict[tuple[int, int], int] = {}
+    heads: list[Head] = []
+    for lane in lanes.lanes:
         for npri, visible_at, seq in band_heads(tx, lane):
             effective = aging.effective(-npri, visible_at / 1_000_000, tx.time)
-            yield Head(lane.queue, lane.id, effective, visible_at, seq), npri
+            heads.append(Head(lane.queue, lane.id, effective, visible_at, seq))
+            stored[lane.id, seq] = npri
+    band = top_band(heads, window)
+    if not band:
+        return None
+    sources: dict[str, list[tuple[int, int]]] = {}
+    for head in band:
+        sources.setdefault(head.queue, []).append((head.lane, stored[head.lane, head.seq]))
+    return Level(band[0].effective, sources)

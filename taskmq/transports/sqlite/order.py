@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from typing import Any
 
+from taskmq.message import Message
 from taskmq.policy.bands import Head, top_band
-from taskmq.policy.rotation import Share, rotate
 from taskmq.transports.base import ALL_BANDS, QueueShare
 from taskmq.transports.operators import Peeked
 from taskmq.transports.sqlite.catalog import Lane
 from taskmq.transports.sqlite.heads import open_lanes
+from taskmq.transports.sqlite.rotation import Rotation
 from taskmq.transports.sqlite.rows import M_COLUMNS, PLACE_COLUMNS, Place
 from taskmq.transports.sqlite.tx import Tx
 
@@ -30,10 +31,10 @@ _FIRST = (-1000, 0, 0)
 
 def peek(tx: Tx, queues: Sequence[QueueShare], limit: int) -> list[Peeked]:
     """The next `limit` messages of these queues, in order."""
-    lanes = open_lanes(tx, queues, with_token=True)
+    lanes = list(open_lanes(tx, queues, with_token=True).lanes)
     due = _due_places(tx)
     lines = {lane.id: _Line(_places(tx, lane, due.get(lane.id, []))) for lane in lanes}
-    counters = dict(tx.execute("SELECT name, counter FROM queue").fetchall())
+    rotation = Rotation(tx)
     found: list[Peeked] = []
     while len(found) < limit:
         heads = [
@@ -45,16 +46,13 @@ def peek(tx: Tx, queues: Sequence[QueueShare], limit: int) -> list[Peeked]:
         if not band:
             break
         present = {head.queue for head in band}
-        shares = [
-            Share(q.name, q.weight, counters.get(q.name, 0)) for q in queues if q.name in present
-        ]
-        picks, moved = rotate(shares, 1)
-        chosen = next(head for head in band if head.queue == picks[0])
-        peeked = _look(tx, lines[chosen.lane].take())
-        if peeked is None:
+        # Looked at before the rotation moves on: what is skipped is charged to nobody.
+        skipped = [head for head in band if _skip(tx, lines[head.lane])]
+        if skipped:
             continue
-        counters.update(moved)
-        found.append(peeked)
+        (picked,) = rotation.pick(queues, present, 1)
+        chosen = next(head for head in band if head.queue == picked)
+        found.append(_peeked(tx, lines[chosen.lane].take()))
         if next(lane for lane in lanes if lane.id == chosen.lane).rate_key is not None:
             # It takes the token; the ones behind it would be set aside.
             lanes = [lane for lane in lanes if lane.id != chosen.lane]
@@ -103,13 +101,27 @@ def _ready_places(tx: Tx, lane: int) -> Iterator[Place]:
             return
 
 
-def _look(tx: Tx, place: Place) -> Peeked | None:
-    if place.expires_at is not None and place.expires_at <= tx.now:
-        return None
+def _skip(tx: Tx, line: _Line) -> bool:
+    """Pass over the head of a line if a reserve would end it instead of taking it."""
+    place = line.head
+    assert place is not None
+    expired = place.expires_at is not None and place.expires_at <= tx.now
+    if not expired:
+        message = _message(tx, place)
+        expired = place.deliveries >= message.max_deliveries
+        expired = expired or tx.revocation(message.task_id) is not None
+    if expired:
+        line.take()
+    return expired
+
+
+def _message(tx: Tx, place: Place) -> Message:
     row = tx.row(f"SELECT {M_COLUMNS} FROM message m WHERE m.seq = ?", (place.seq,))  # noqa: S608
-    message = tx.message(row)
-    if place.deliveries >= message.max_deliveries or tx.revocation(message.task_id) is not None:
-        return None
+    return tx.message(row)
+
+
+def _peeked(tx: Tx, place: Place) -> Peeked:
+    message = _message(tx, place)
     return Peeked(
         message=message,
         effective=message.priority,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator, Sequence
 
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Window
 from taskmq.transports.base import QueueShare
-from taskmq.transports.sqlite.catalog import Lane
+from taskmq.transports.sqlite.catalog import LaneSet
 from taskmq.transports.sqlite.due import LOOKED_AT, bands
-from taskmq.transports.sqlite.heads import band_heads, open_lanes
+from taskmq.transports.sqlite.heads import band_heads, open_lanes, tops
 from taskmq.transports.sqlite.tx import Tx
 
 # How many rows of one band are passed over that expired or may no longer be yielded. A reserve or a
@@ -21,6 +22,7 @@ _COUNTS = (
     "WHERE lane = ? AND npri = ? ORDER BY visible_at, seq LIMIT ?) "
     "WHERE yieldable AND (expires_at IS NULL OR expires_at > ?) LIMIT 1"
 )
+_BELOW = "SELECT npri FROM ready WHERE lane = ? AND npri > ? AND npri <= ? ORDER BY npri LIMIT 1"
 _DUE = (
     "SELECT lane, visible_at, yieldable, expires_at FROM scheduled "
     "WHERE npri = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?"
@@ -30,26 +32,36 @@ _DUE = (
 def peek(tx: Tx, queues: Sequence[QueueShare], window: Window, aging: Aging | None) -> int | None:
     """Due messages count whether or not they were moved to ready; see `Transport.peek_max_priority`."""
     lanes = open_lanes(tx, queues, with_token=True)
-    if not lanes:
+    if not lanes.lanes:
         return None
-    best: int | None = None
-    for lane in lanes:
-        for effective in _levels(tx, lane, aging):
-            if window.admits(effective) and (best is None or effective > best):
-                best = effective
-            if aging is None and best is not None and effective <= best:
-                break
-    for effective in _due(tx, {lane.id for lane in lanes}, aging):
-        if window.admits(effective) and (best is None or effective > best):
-            best = effective
-    return best
+    ready = (
+        _best_ready(tx, lanes, window) if aging is None else _best_aged(tx, lanes, window, aging)
+    )
+    due = _due(tx, {lane.id for lane in lanes.lanes}, aging)
+    return max((e for e in (ready, *due) if e is not None and window.admits(e)), default=None)
 
 
-def _levels(tx: Tx, lane: Lane, aging: Aging | None) -> Iterator[int]:
-    for npri, _, _ in band_heads(tx, lane):
-        row = tx.row(_COUNTS, (lane.id, npri, PASSED_OVER, tx.now))
-        if row is not None:
-            yield _effective(tx, npri, row[0], aging)
+def _best_ready(tx: Tx, lanes: LaneSet, window: Window) -> int | None:
+    # Nearly always the first look at the first lane is the answer.
+    left = sorted((npri, lane) for lane, npri in tops(tx, lanes, window))
+    while left:
+        npri, lane = left.pop(0)
+        if tx.row(_COUNTS, (lane, npri, PASSED_OVER, tx.now)) is not None:
+            return -npri
+        below = tx.row(_BELOW, (lane, npri, -window.low))
+        if below is not None:
+            insort(left, (below[0], lane))
+    return None
+
+
+def _best_aged(tx: Tx, lanes: LaneSet, window: Window, aging: Aging) -> int | None:
+    levels = (
+        aging.effective(-npri, row[0] / 1_000_000, tx.time)
+        for lane in lanes.lanes
+        for npri, _, _ in band_heads(tx, lane)
+        if (row := tx.row(_COUNTS, (lane.id, npri, PASSED_OVER, tx.now))) is not None
+    )
+    return max(filter(window.admits, levels), default=None)
 
 
 def _due(tx: Tx, lanes: set[int], aging: Aging | None) -> Iterator[int]:
@@ -60,10 +72,7 @@ def _due(tx: Tx, lanes: set[int], aging: Aging | None) -> Iterator[int]:
             _DUE, (npri, tx.now, LOOKED_AT)
         ).fetchall():
             if lane in lanes and yieldable and (expires_at is None or expires_at > tx.now):
-                yield _effective(tx, npri, visible_at, aging)
-
-
-def _effective(tx: Tx, npri: int, visible_at: int, aging: Aging | None) -> int:
-    if aging is None:
-        return -npri
-    return aging.effective(-npri, visible_at / 1_000_000, tx.time)
+                if aging is None:
+                    yield -npri
+                    break
+                yield aging.effective(-npri, visible_at / 1_000_000, tx.time)

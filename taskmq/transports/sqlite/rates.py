@@ -41,6 +41,8 @@ class Rates:
 
     def save(self) -> None:
         """Write what changed."""
+        if not self._changed:
+            return
         self._tx.executemany(
             "INSERT INTO rate(key, next_at, closed_until) VALUES (?, ?, ?) ON CONFLICT(key) DO UPDATE "
             "SET next_at = excluded.next_at, closed_until = excluded.closed_until",
