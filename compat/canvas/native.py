@@ -1,0 +1,135 @@
+"""From Celery's signatures to the engine's calls, and from the engine's results to Celery's.
+
+The engine stores what follows a step beside its message and submits it in the transaction that settles
+the step, so no worker publishes a chain's next step and no chord is polled for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from taskmq import errors, workflow
+from taskmq.compat.app.options import ancestors, checked
+from taskmq.compat.app.options import engine_options as options_of_call
+from taskmq.compat.app.options import routed as routed_options
+from taskmq.compat.exceptions import OperationalError
+from taskmq.compat.utils.functional import maybe_list
+from taskmq.ids import uuid
+from taskmq.result import GroupResult as EngineGroupResult
+
+if TYPE_CHECKING:
+    from taskmq.compat.app.base import Celery
+    from taskmq.compat.canvas.signature import Signature
+    from taskmq.signature import Call
+
+__all__ = ("call_of", "send", "wire")
+
+
+def send(sig: Signature) -> Any:
+    """Submit a chain, a group or a chord, all of it or nothing; its result. Raises as `publish` does."""
+    app = sig.app
+    call = call_of(app, sig)
+    try:
+        result = call.apply_async()
+    except errors.TransportError as exc:
+        raise OperationalError(str(exc)) from exc
+    return _result_of(app, result)
+
+
+def wire(app: Celery, sig: Any) -> dict[str, Any]:
+    """A signature as it is stored beside the message it follows."""
+    from taskmq.compat.canvas.signature import maybe_signature
+
+    return call_of(app, maybe_signature(sig, app=app)).wire()
+
+
+def call_of(app: Celery, sig: Signature, outer: Mapping[str, Any] | None = None) -> Call:
+    """The engine's call of a signature. `outer` are the options of the workflows around it."""
+    outer = outer or {}
+    options = dict(sig.options)
+    kind = sig.subtask_type
+    if kind not in ("chain", "group", "chord"):
+        return _single(app, sig, options, outer)
+    given = checked(app, sig["task"], options)
+    if "queue" in given or "routing_key" in given or "exchange" in given:
+        given = app.amqp.router.route(given, sig["task"])
+    around = {**outer, **given}
+    made: Call
+    if kind == "chain":
+        made = workflow.chain(*(call_of(app, step, around) for step in sig["kwargs"]["tasks"]))
+    elif kind == "group":
+        made = workflow.group([call_of(app, task, around) for task in sig["kwargs"]["tasks"]])
+    else:
+        header = call_of(app, sig["kwargs"]["header"], around)
+        made = workflow.chord(header, call_of(app, sig["kwargs"]["body"], around))  # type: ignore[call-overload]
+    return made.set(**_workflow_options(app, sig["task"], given))
+
+
+def _single(
+    app: Celery, sig: Signature, options: dict[str, Any], outer: Mapping[str, Any]
+) -> workflow.Signature[Any]:
+    name = sig["task"]
+    task = app.tasks.get(name)
+    own = task._get_exec_options() if task is not None else {}
+    # What a workflow says beats the task's own declaration, and a signature's own option beats both.
+    defaults = {key: value for key, value in own.items() if key not in outer}
+    given = checked(app, name, {**defaults, **options})
+    links = {key: given.pop(key, None) for key in ("link", "link_error")}
+    if "queue" in outer and not {"queue", "routing_key", "exchange"} & options.keys():
+        routed = dict(given)
+    else:
+        routed = routed_options(app, name, given, sig.args, sig.kwargs, task)
+        if "priority" in outer and "priority" not in options:
+            routed.pop("priority", None)
+    ancestors(routed)
+    engine_options = options_of_call(app, name, routed)
+    for key, value in links.items():
+        if value:
+            engine_options[key] = [call_of(app, _sig(app, one)) for one in maybe_list(value) or ()]
+    target: Any = app.engine.registry.get(name) or name
+    call: workflow.Signature[Any] = workflow.signature(
+        target,
+        tuple(sig.args),
+        dict(sig.kwargs),
+        immutable=bool(sig.immutable),
+        app=app.engine,
+        **{key: value for key, value in engine_options.items() if value is not None},
+    )
+    return call
+
+
+def _workflow_options(app: Celery, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    links = {key: given.pop(key, None) for key in ("link", "link_error")}
+    options = {
+        key: value
+        for key, value in options_of_call(app, name, given).items()
+        if value is not None and key not in ("parent_id", "root_id", "parent_priority")
+    }
+    for key, value in links.items():
+        if value:
+            options[key] = [call_of(app, _sig(app, one)) for one in maybe_list(value) or ()]
+    return options
+
+
+def _sig(app: Celery, value: Any) -> Signature:
+    from taskmq.compat.canvas.signature import maybe_signature
+
+    found: Signature = maybe_signature(value, app=app)
+    return found
+
+
+def _result_of(app: Celery, result: Any) -> Any:
+    """Celery's result for one of the engine's, with what it follows."""
+    from taskmq.compat.result import GroupResult
+
+    parent = getattr(result, "parent", None)
+    above = _result_of(app, parent) if parent is not None else None
+    if isinstance(result, EngineGroupResult):
+        members = [_result_of(app, member) for member in result]
+        made: Any = GroupResult(uuid(), members, app=app, parent=above)
+        return made
+    made = app.AsyncResult(result.id, task_name=result.task or None, parent=above)
+    task = app.tasks.get(result.task)
+    made.ignored = task is not None and bool(task.ignore_result)
+    return made

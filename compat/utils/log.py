@@ -1,0 +1,69 @@
+"""Loggers under Celery's names: `get_task_logger(__name__)` is a child of `celery.task`."""
+
+from __future__ import annotations
+
+import logging
+
+__all__ = (
+    "get_logger",
+    "get_task_logger",
+    "base_logger",
+    "task_logger",
+    "worker_logger",
+    "LOG_LEVELS",
+    "mlevel",
+)
+
+base_logger = logging.getLogger("celery")
+task_logger = logging.getLogger("celery.task")
+worker_logger = logging.getLogger("celery.worker")
+
+#: Level numbers by name and names by number.
+LOG_LEVELS: dict[str | int, int | str] = {}
+for _level in ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+    LOG_LEVELS[_level] = getattr(logging, _level)
+    LOG_LEVELS[getattr(logging, _level)] = _level
+LOG_LEVELS["WARN"] = logging.WARNING
+LOG_LEVELS["FATAL"] = logging.CRITICAL
+
+
+def _within(parent: logging.Logger, logger: logging.Logger) -> bool:
+    above: logging.Logger | None = logger
+    while above is not None:
+        if above is parent:
+            return True
+        above = above.parent
+    return False
+
+
+def get_logger(name: str) -> logging.Logger:
+    """The logger of that name; one directly under the root is moved under `celery`."""
+    logger = logging.getLogger(name)
+    if logger.parent is logging.root and logger is not base_logger:
+        logger.parent = base_logger
+    return logger
+
+
+def get_task_logger(name: str) -> logging.Logger:
+    """The logger of that name as a child of `celery.task`, so that the task log settings reach it.
+
+    Raises RuntimeError for the names `celery` and `celery.task` themselves.
+    """
+    if name in ("celery", "celery.task"):
+        raise RuntimeError(f"Logger name {name!r} is reserved!")
+    logger = get_logger(name)
+    if not _within(task_logger, logger):
+        logger.parent = task_logger
+    return logger
+
+
+def mlevel(level: int | str | None) -> int:
+    """A level as a number, given as a number or a name in either case."""
+    if isinstance(level, str):
+        found = LOG_LEVELS.get(level.upper())
+        if not isinstance(found, int):
+            raise ValueError(
+                f"unknown log level {level!r}; one of DEBUG, INFO, WARNING, ERROR, CRITICAL"
+            )
+        return found
+    return level or 0
