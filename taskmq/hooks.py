@@ -8,7 +8,7 @@ runs it. Misspelt names are attribute errors, not silence.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -98,6 +98,8 @@ class Hooks:
         self.task_received: Signal[Delivery] = Signal("task_received")
         self.task_lost: Signal[Delivery] = Signal("task_lost")
         self.middleware: list[Middleware] = []
+        # what a layer above finds odd in the project; `taskmq doctor` and `taskmq config check` print it
+        self.advisers: list[Callable[[], Iterable[str]]] = []
 
     def around(self, call: Callable[[], Any], context: Any) -> Callable[[], Any]:
         """`call` wrapped by the middleware, the first added outermost."""

@@ -13,7 +13,6 @@ from taskmq.cli.options import json_option
 from taskmq.cli.output import columns, show, show_json, show_table, style
 from taskmq.cli.session import Session
 from taskmq.cli.text import table
-from taskmq.cli.views.settings import advice
 from taskmq.config import Config
 from taskmq.transports.urls import mask_url
 
@@ -71,8 +70,8 @@ def check(ctx: click.Context, as_json: bool) -> None:
     what is allowed and seldom wanted.
     """
     session = Session.of(ctx)
-    settings = session.required_app().config
-    found = advice(settings, [task.options for task in session.own_tasks()])
+    session.required_app()
+    found = session.advice()
     if as_json:
         show_json({"ok": True, "advice": found})
     else:

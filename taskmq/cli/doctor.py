@@ -15,7 +15,6 @@ from taskmq.cli.output import columns, show, show_json, style
 from taskmq.cli.session import Session
 from taskmq.cli.status import look
 from taskmq.cli.text import plural
-from taskmq.cli.views.settings import advice
 from taskmq.errors import TaskMQError
 from taskmq.printable import printable
 from taskmq.transports.sqlite.options import SQLiteOptions
@@ -52,14 +51,13 @@ def doctor(ctx: click.Context, as_json: bool) -> int:
 def _findings(session: Session) -> Iterator[Finding]:
     yield from installation.check()
     try:
-        app = session.app
+        tasks = session.own_tasks()
     except TaskMQError as error:
         yield Finding(FAIL, "application", str(error))
         return
     if session.app_spec:
-        tasks = session.own_tasks()
         yield Finding(OK, "application", f"{session.app_spec} with {plural(len(tasks), 'task')}")
-        for line in advice(app.config, [task.options for task in tasks]):
+        for line in session.advice():
             yield Finding(WARN, "settings", line)
     file = session.database()
     if file is not None:

@@ -79,9 +79,10 @@ class Progress:
             return
         self._drawn_at = now
         columns = shutil.get_terminal_size((80, 24)).columns - 1
-        line = self.text()
+        # The bar's room follows the terminal and not what is said behind it, or it would jump about.
+        line = self.text(room=max(8, min(28, columns - 50)))
         if width(line) > columns:
-            line = shorten(self.text(room=10), columns)
+            line = shorten(line, columns)
         self._stream.write("\r" + line + "\x1b[K")
         self._stream.flush()
 

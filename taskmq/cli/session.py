@@ -76,6 +76,16 @@ class Session:
         registry = self.app.registry
         return [registry[name] for name in sorted(registry) if not name.startswith("taskmq.")]
 
+    def advice(self) -> list[str]:
+        """What is valid and may still not do what was meant, in the settings and in the project."""
+        from taskmq.cli.views.settings import advice
+
+        app = self.app
+        said = advice(app.config, [task.options for task in self.own_tasks()])
+        for adviser in app.hooks.advisers:
+            said.extend(adviser())
+        return said
+
     def required_app(self) -> App:
         """The application of `-A`; `ConfigError` when there is no `-A`, for commands that need tasks."""
         if not self.app_spec:
@@ -113,9 +123,10 @@ class Session:
         if not self.app_spec:
             found = self.database()
             if found is not None and not found[0].exists():
-                raise ConfigError(
-                    f"there is no database {found[0]}; give -A/--app MODULE or -b/--broker URL"
+                hint = (
+                    "nothing was submitted there" if self.broker else "give -A/--app or -b/--broker"
                 )
+                raise ConfigError(f"there is no database {found[0]}; {hint}")
         return self.app.transport
 
     def shares(self, names: list[str]) -> tuple[QueueShare, ...]:

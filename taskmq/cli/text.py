@@ -107,7 +107,9 @@ def table(
     """
     cells = [list(headers), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(width(row[i]) for row in cells) for i in range(len(headers))]
-    for column in elastic if columns is not None else ():
+    for column in elastic:
+        if columns is None:
+            break
         over = sum(widths) + 2 * (len(widths) - 1) - columns
         if over > 0:
             least = min(widths[column], max(_LEAST, width(headers[column])))

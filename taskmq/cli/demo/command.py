@@ -31,7 +31,7 @@ _COLORS = {"on": "green", "off": "yellow", "axis": "bright_black"}
     "--files",
     "count",
     type=click.IntRange(10),
-    default=400,
+    default=300,
     show_default=True,
     help="How many source files.",
 )
@@ -110,13 +110,15 @@ def _silent(lines: object) -> None:
 
 
 def _opening(plan: Plan, folder: Path) -> list[str]:
-    slots = plural(plan.workers, "worker process", "worker processes")
+    workers = plural(plan.workers, "process", "processes")
     return [
         style("TaskMQ demo", bold=True),
-        f"{len(plan.files)} bulk tasks at P-5, each analyses a file of {plan.sources};",
-        f"{plan.requests} requests at P9, P5 and P0 come in while they run.",
-        f"{slots} of one slot, each holding up to {plan.prefetch} messages; SQLite in {folder}.",
-        "First with yielding; then off: each worker runs what it holds in the order it took it.",
+        f"  bulk      {len(plan.files)} tasks at P-5, each analyses one source file",
+        f"  sources   {plan.sources}",
+        f"  requests  {plan.requests} at P9, P5 and P0, coming in while the bulk work runs",
+        f"  workers   {workers} of one slot, each holding up to {plan.prefetch} messages",
+        f"  store     SQLite in {folder}",
+        "  rounds    yielding on; then off: workers run what they hold, in order",
         "",
     ]
 
@@ -168,7 +170,7 @@ def _closing(answer: dict[str, Any], rounds: dict[str, Round]) -> None:
     for key, line in report.wait_plot(waits, room, glyphs):
         show([style(line, fg=_COLORS[key])])
     bar = f"{glyphs.bar * 2} least to p95   {glyphs.middle} half   {glyphs.most * 2} up to the longest"
-    show([" " * 16 + bar, "", report.verdict(waits), ""])
+    show([" " * 16 + bar, "", *report.verdict(waits), ""])
     show([style("What the bulk work found", bold=True), "", *report.found(answer["summary"]), ""])
     _say_complete(answer, rounds, show)
 

@@ -53,9 +53,10 @@ def found(summary: dict[str, Any]) -> list[str]:
     """What the bulk work found out about the sources."""
     worst, alike = summary["most_branched"], summary["most_alike"]
     lines = [
-        f"{summary['files']} files, {size(summary['bytes'])}: {summary['lines']:,} lines "
-        f"({summary['code_lines']:,} of code), {summary['tokens']:,} tokens, "
-        f"{summary['functions']:,} functions, {summary['classes']:,} classes",
+        f"{summary['files']} files, {size(summary['bytes'])}, {summary['lines']:,} lines "
+        f"({summary['code_lines']:,} of code)",
+        f"{summary['tokens']:,} tokens, {summary['functions']:,} functions, "
+        f"{summary['classes']:,} classes, {summary['branches']:,} branches",
         f"most branches: {worst['function']}() in {worst['file']} ({worst['branches']})",
     ]
     if alike["share"]:
@@ -65,14 +66,16 @@ def found(summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def verdict(rounds: Rounds) -> str:
-    """One sentence on what yielding did to the most urgent requests."""
+def verdict(rounds: Rounds) -> list[str]:
+    """What yielding did to the most urgent requests, in a line or two."""
     if not rounds["on"] or not rounds["off"]:
-        return "no request was measured"
+        return ["no request was measured"]
     on, off = rounds["on"][0], rounds["off"][0]
+    lines = [
+        f"Half of the {plural(on.samples, 'urgent request')} began within {span(on.p50)}, "
+        f"without yielding within {span(off.p50)}."
+    ]
     factor = off.p50 / on.p50 if on.p50 else 0.0
-    said = (
-        f"Half of the {plural(on.samples, 'urgent request')} started within {span(on.p50)} with "
-        f"yielding, within {span(off.p50)} without"
-    )
-    return said + (f": {factor:.0f} times sooner." if factor >= 2 else ".")
+    if factor >= 2:
+        lines.append(f"That is {factor:.0f} times sooner.")
+    return lines

@@ -156,4 +156,4 @@ class _Director:
         if sent.message.task == "demo.analyse":
             self.result.facts[sent.file] = value["facts"]
         elif sent.message.priority == Priority.CRITICAL:
-            self.extra = f"urgent one waited {waited * 1000:.0f} ms"
+            self.extra = f"urgent waited {waited * 1000:.0f} ms"

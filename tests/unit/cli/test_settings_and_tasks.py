@@ -84,6 +84,13 @@ def test_advice_names_a_queue_no_worker_would_consume() -> None:
     assert not [line for line in said if "'email'" in line]
 
 
+def test_what_a_layer_above_finds_odd_is_said_too(taskmq: Run, shop: App) -> None:
+    shop.hooks.advisers.append(lambda: ["setting 'ignore_results': is 'ignore_result' meant?"])
+
+    assert "! setting 'ignore_results'" in taskmq("config", "check").out
+    assert "warn  settings     setting 'ignore_results'" in taskmq("doctor").out
+
+
 def test_a_setting_that_is_wrong_is_exit_code_2(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
