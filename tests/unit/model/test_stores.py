@@ -174,6 +174,24 @@ def test_a_child_does_not_wait_for_a_lock_its_parent_held(built: list[Any]) -> N
     assert os.waitstatus_to_exitcode(status) == 7
 
 
+def test_parent_and_child_share_an_app_after_a_fork(make_app: AppMaker, tmp_path: Path) -> None:
+    app = make_app(broker_url=f"sqlite:///{tmp_path}/jobs.db")
+    app.submit("work", task_id="before")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            app.submit("work", task_id="in-child")
+            known = [app.result(name).exists() for name in ("before", "in-child")]
+            os._exit(0 if all(known) else 1)
+        finally:
+            os._exit(2)
+    app.submit("work", task_id="in-parent")
+
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert all(app.result(name).exists() for name in ("before", "in-child", "in-parent"))
+
+
 class TestHome:
     def module(self, file: Path, name: str) -> dict[str, Any]:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,14 +1,15 @@
-"""Chains, groups and chords from their calls to their last result, on the memory transport."""
+"""Chains, groups and chords from their calls to their last result, on every transport."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from taskmq import App, Config, Priority, QueueConfig, State
+from taskmq import App, Priority, QueueConfig, State
 from taskmq.clock import FakeClock
 from taskmq.errors import ConfigError, PriorityError, UpstreamFailed
 from taskmq.message import Message
@@ -43,9 +44,13 @@ class Tasks:
         self.add, self.total, self.fail, self.tell = add, total, fail, tell
 
 
-@pytest.fixture
-def app(make_app: AppMaker) -> App:
-    return make_app(Config(queues={"fast": QueueConfig(priority=4)}))
+@pytest.fixture(params=["memory", "sqlite"])
+def app(make_app: AppMaker, tmp_path: Path, request: pytest.FixtureRequest) -> App:
+    """Each transport applies what follows a step in its own way, to the same end."""
+    queues = {"fast": QueueConfig(priority=4)}
+    if request.param == "memory":
+        return make_app(queues=queues)
+    return make_app(queues=queues, broker_url=f"sqlite:///{tmp_path}/jobs.db")
 
 
 @pytest.fixture
