@@ -134,7 +134,9 @@ def main() -> None:
             bench.fill(backlog + 42 * arguments.rounds // 10)
             bench.fill(arguments.future, eta=time.time() + 1e6)
             size = os.path.getsize(bench.transport.path) // 1_000_000
-            print(f"{backlog} ready, {arguments.future} future, {arguments.queues} queues, {size} MB")
+            print(
+                f"{backlog} ready, {arguments.future} future, {arguments.queues} queues, {size} MB"
+            )
             run(bench, arguments.rounds)
             bench.transport.close()
 
