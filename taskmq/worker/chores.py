@@ -121,7 +121,11 @@ class Chores:
         info = self._heartbeat.info(
             state="running" if worker.stage is Stage.RUNNING else "draining",
             last_poll_at=worker.last_poll_at,
-            details={"pool": worker.pool.name, "counts": dict(worker.reporter.counts)},
+            details={
+                "pool": worker.pool.name,
+                "events": worker.events.on,
+                "counts": dict(worker.reporter.counts),
+            },
         )
         worker.transport.coordination.report(info)
         worker.events.add(kinds.WORKER_HEARTBEAT, slots=info.slots, free_slots=info.free_slots)

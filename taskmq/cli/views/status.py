@@ -8,6 +8,7 @@ from typing import Any
 
 from taskmq.cli.text import duration, plural, table
 from taskmq.coordination.base import WorkerInfo
+from taskmq.maintenance import starves
 from taskmq.printable import printable
 from taskmq.transports.operators import Depth, QueueInfo
 
@@ -52,8 +53,7 @@ class Status:
 
     def starves(self, band: Depth) -> bool:
         """Whether the oldest claimable message of this band waits longer than `starvation_after`."""
-        age = self.age(band.oldest_at)
-        return age is not None and age > self.starvation_after > 0
+        return starves(band, self.now, self.starvation_after)
 
 
 def gather(
@@ -247,6 +247,8 @@ def as_json(status: Status) -> dict[str, Any]:
                 "queues": list(worker.queues),
                 "slots": worker.slots,
                 "free_slots": worker.free_slots,
+                "pool": worker.details.get("pool"),
+                "events": worker.details.get("events"),
                 "started_at": worker.started_at,
                 "seconds_since_seen": max(0.0, status.now - worker.seen_at),
                 "seconds_since_poll": max(0.0, status.now - worker.last_poll_at),

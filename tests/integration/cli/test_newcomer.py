@@ -84,6 +84,8 @@ def test_events_of_a_worker_are_streamed(taskmq: CommandLine, worker: Worker) ->
         return "task.succeeded" in taskmq("-A", "shop", "events", "--no-follow")
 
     wait_until(succeeded, timeout=20, what="the event of the task's end")
+    (alive,) = taskmq.json("-A", "shop", "status")["workers"]
+    assert alive["events"] is True
 
 
 def test_a_pid_file_that_is_held_keeps_a_second_worker_from_starting(
