@@ -6,7 +6,7 @@ signature whose type is chain (`kwargs.tasks`, in running order), group (`kwargs
 the next step last) and `chord` (the chord it is a member of).
 
 Everything here reads leniently: what a message carries may come from anywhere, and a malformed
-part must not stop a transport from ending the message. `check_follow` is the strict gate.
+part must not stop a transport from ending the message. `follow_of_embed` is the strict gate.
 """
 
 from __future__ import annotations
@@ -102,25 +102,38 @@ def read_follow(text: str | None) -> Follow:
     )
 
 
-def check_follow(value: Mapping[str, Any], where: str) -> None:
-    """`DecodeError` naming the first part of `{"chain", "callbacks", "errbacks", "chord"}` that is wrong."""
+def follow_of_embed(embed: Mapping[str, Any], headers: Mapping[str, Any]) -> str | None:
+    """What follows a foreign message, from the third part of its body, as `Message.follow` holds it.
+
+    Raises `DecodeError` naming the first part that is no signature. Celery's chord is kept only where it
+    names its size: otherwise its parts are counted in Celery's own result store.
+    """
+    follow: dict[str, Any] = {}
     for name in ("chain", "callbacks", "errbacks"):
-        part = value.get(name)
-        if part is None:
+        part = embed.get(name)
+        if not part:
             continue
         if not isinstance(part, (list, tuple)):
-            raise DecodeError(f"{where}: {name!r} is a list of signatures, got {_short(part)}")
+            raise DecodeError(f"the body's {name}: a list of signatures, got {_short(part)}")
         for index, sig in enumerate(part):
             if not _is_sig(sig):
                 raise DecodeError(
-                    f"{where}: {name}[{index}] is a signature with a task, args, kwargs and options, "
-                    f"got {_short(sig)}"
+                    f"the body's {name}[{index}]: a signature with a task, got {_short(sig)}"
                 )
-    chord = value.get("chord")
-    if chord is not None and Chord.read(chord) is None:
-        raise DecodeError(
-            f"{where}: 'chord' is an object of key, index, size and body, got {_short(chord)}"
+        follow[name] = part
+    body = embed.get("chord")
+    if _is_sig(body):
+        chord = Chord.read(
+            {
+                "key": headers.get("group"),
+                "index": headers.get("group_index") or 0,
+                "size": body.get("chord_size"),
+                "body": body,
+            }
         )
+        if chord is not None:
+            follow["chord"] = chord.wire()
+    return encode_json(follow, "the body's embed") if follow else None
 
 
 def kind_of(sig: Sig) -> str:

@@ -9,7 +9,6 @@ and GeneratorExit fail the task and leave the process running (I10).
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +27,7 @@ from taskmq.errors import (
     TaskCancelled,
 )
 from taskmq.hooks import RunEvent
+from taskmq.policy.signatures import follow_of_embed
 from taskmq.pools.base import Completion, Ending, Job
 from taskmq.pools.interruptible import run_coroutine
 from taskmq.retry import retry_priority
@@ -138,7 +138,10 @@ class _Run:
             return self._ended(Ending.UNREGISTERED, exc)
         try:
             self.args, self.kwargs, embed = self.app.codec.decode_body(
-                message.body, message.content_type, message.content_encoding
+                message.body,
+                message.content_type,
+                message.content_encoding,
+                message.headers.get("compression"),
             )
             if message.follow is None and embed:
                 self.follow = follow_of_embed(embed, message.headers)
@@ -294,19 +297,3 @@ def _traceback(exc: BaseException) -> str:
 
 def _is_ours(step: TracebackType) -> bool:
     return str(step.tb_frame.f_globals.get("__name__", "")).startswith("taskmq.")
-
-
-def follow_of_embed(embed: Mapping[str, Any], headers: Mapping[str, Any]) -> str | None:
-    """What follows a foreign message, from the third part of its body, as `Message.follow` holds it."""
-    follow: dict[str, Any] = {
-        name: embed[name] for name in ("chain", "callbacks", "errbacks") if embed.get(name)
-    }
-    chord = embed.get("chord")
-    if isinstance(chord, Mapping):
-        follow["chord"] = {
-            "key": str(headers.get("group") or ""),
-            "index": headers.get("group_index") or 0,
-            "size": chord.get("chord_size"),
-            "body": chord,
-        }
-    return json.dumps(follow, separators=(",", ":")) if follow else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from taskmq.errors import DecodeError
 from taskmq.policy.following import ChordFailure, ChordPart
-from taskmq.policy.signatures import check_follow, kind_of, leaves, nodes
+from taskmq.policy.signatures import follow_of_embed, kind_of, leaves, nodes
 from taskmq.policy.steps import GATHER
 from tests.unit.policy.workflows import (
     Runner,
@@ -310,29 +311,52 @@ def test_a_members_results_are_as_many_as_its_leaves(workflow: Sig) -> None:
     assert results[-1].startswith("last")
 
 
-# -- the strict gate -------------------------------------------------------------------------------
+# -- foreign messages, which carry what follows in their body ---------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("follow", "fault"),
+    ("embed", "fault"),
     [
-        ({"chain": {}}, "'chain' is a list of signatures"),
-        ({"callbacks": [sig("a"), {}]}, r"callbacks\[1\] is a signature"),
-        ({"errbacks": ["a"]}, r"errbacks\[0\] is a signature"),
-        ({"chord": {"key": "k"}}, "'chord' is an object of key, index, size and body"),
-        ({"chord": place(2, 2, sig("b"))}, "'chord' is"),
+        ({"chain": {"a": 1}}, r"the body's chain: a list of signatures, got \{'a': 1\}"),
+        ({"callbacks": [sig("a"), {}]}, r"the body's callbacks\[1\]: a signature"),
+        ({"errbacks": ["a"]}, r"the body's errbacks\[0\]: a signature"),
     ],
 )
-def test_gate_names_what_is_wrong(follow: dict[str, Any], fault: str) -> None:
-    with pytest.raises(DecodeError, match=f"^header x: {fault}"):
-        check_follow(follow, "header x")
+def test_embed_that_holds_no_signatures_names_what_is_wrong(
+    embed: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(DecodeError, match=f"^{fault}"):
+        follow_of_embed(embed, {})
 
 
-def test_gate_lets_a_whole_follow_through() -> None:
-    check_follow(
-        {"chain": [sig("a")], "callbacks": [], "errbacks": None, "chord": place(0, 1, sig("b"))},
-        "x",
+def test_embed_becomes_what_follows() -> None:
+    when = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    embed = {"chain": [sig("b", when)], "callbacks": None, "errbacks": [], "chord": None}
+
+    follow = follow_of_embed(embed, {})
+
+    assert arguments(after_success(message(follow=follow), 1).submits[0])[0] == [1, when]
+
+
+def test_embed_without_anything_is_nothing() -> None:
+    assert (
+        follow_of_embed({"chain": None, "callbacks": [], "errbacks": None, "chord": None}, {})
+        is None
     )
+    assert follow_of_embed({}, {}) is None
+
+
+def test_celerys_chord_counts_here_only_with_its_size() -> None:
+    body = sig("total", task_id="T")
+    headers = {"group": "g", "group_index": 1}
+
+    assert follow_of_embed({"chord": body}, headers) is None
+    follow = follow_of_embed({"chord": {**body, "chord_size": 2}}, headers)
+
+    (move,) = after_success(message(follow=follow)).chords
+    assert (move.key, move.size) == ("g", 2)
+    assert isinstance(move, ChordPart)
+    assert (move.index, move.then.task_id) == (1, "T")
 
 
 def test_kinds_are_known_by_type_and_by_celerys_names() -> None:
