@@ -1,11 +1,13 @@
-"""A small shop whose app the command line loads, on a transport in memory and a clock that stands."""
+"""A small shop whose app the command line loads, on either transport and with a clock that stands."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +18,8 @@ from taskmq.cli.main import main
 from taskmq.clock import FakeClock
 from taskmq.config import Config, QueueConfig
 from taskmq.priority import Priority
-from taskmq.transports.memory import MemoryTransport
+from taskmq.stores import transport_settings
+from taskmq.transports.urls import open_transport
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,18 @@ def clock() -> FakeClock:
     return FakeClock(1_900_000_000.0)
 
 
+@pytest.fixture(params=["memory", "sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The `broker_url` of the shop; every test that uses the shop runs once on each."""
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/shop.db"
+
+
 @pytest.fixture
-def shop(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> App:
-    app = App(
-        Config(broker_url="memory://", queues={"email": QueueConfig(weight=3)}),
-        name="shop",
-        clock=clock,
-        transport=MemoryTransport(clock=clock),
-    )
+def shop(url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    config = Config(broker_url=url, queues={"email": QueueConfig(weight=3)})
+    transport = open_transport(url, transport_settings(config), clock=clock, random=Random(1))
+    # Given to the app, so that a command closing the app does not empty a store in memory.
+    app = App(config, name="shop", clock=clock, transport=transport)
 
     @app.task(name="shop.send_email", queue="email", priority=Priority.HIGH)
     def send_email(to: str) -> str:
@@ -64,7 +71,8 @@ def shop(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> App:
     module = ModuleType("cli_shop")
     module.app = app  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cli_shop", module)
-    return app
+    yield app
+    app.close()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import click
@@ -179,3 +180,15 @@ def test_an_interrupt_is_exit_code_130(
 
     assert answer.code == 130
     assert "Traceback" not in answer.err
+
+
+def test_workdir_is_changed_to_before_the_application_is_loaded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cli_elsewhere.py").write_text("from taskmq import App\napp = App()\n")
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+
+    answer = run("-A", "cli_elsewhere", "--workdir", str(tmp_path), "list")
+
+    assert (answer.code, answer.lines) == (0, ["the application has no tasks"])
