@@ -145,6 +145,10 @@ class Pool(ABC):
         """Why this pool gave up and can run nothing any more, or None."""
         return None
 
+    def pids(self) -> list[int]:
+        """The processes of this pool, where it has any of its own."""
+        return []
+
     def busy_pids(self) -> dict[int, int]:
         """Job number to the process that runs it, for `taskmq inspect active`."""
         return {}

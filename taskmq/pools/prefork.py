@@ -172,6 +172,9 @@ class PreforkPool(Pool):
     def broken(self) -> str | None:
         return self._broken
 
+    def pids(self) -> list[int]:
+        return list(self._children)
+
     def busy_pids(self) -> dict[int, int]:
         return {number: child.pid for number, child in self._by_job.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,9 @@ class SoftLimit:
         self._error: type[BaseException] | None = None
 
     def install(self) -> None:
-        """Take over the signal; only on the main thread."""
-        if SOFT_LIMIT_SIGNAL is not None:
+        """Take over the signal; handlers exist only on the main thread, elsewhere this does nothing."""
+        on_main = threading.current_thread() is threading.main_thread()
+        if SOFT_LIMIT_SIGNAL is not None and on_main:
             signal.signal(SOFT_LIMIT_SIGNAL, self._on_signal)
 
     def arm(self, error: type[BaseException]) -> None:

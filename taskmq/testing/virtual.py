@@ -42,7 +42,6 @@ def app(config: Config | None = None, *, seed: int = 0, **settings: Any) -> App:
     """
     if config is None or config.broker_url == Config().broker_url:
         settings.setdefault("broker_url", "memory://")
-    settings.setdefault("concurrency", 1)
     return App(config, clock=FakeClock(), random=Random(seed), **settings)
 
 
@@ -107,7 +106,8 @@ def worker(
     """A worker of `app` that runs only when told to.
 
     `app` is one of `taskmq.testing.app`, or any other built with a `FakeClock`; `ConfigError`
-    otherwise. `pool` takes the place of the inline one, for tests of what happens while tasks run.
+    otherwise. One slot unless `concurrency` or the settings say more: then the order in which tasks run
+    is the order of priority. `pool` takes the place of the inline one, for tests of what happens while tasks run.
     """
     if not isinstance(app.clock, FakeClock):
         raise ConfigError(
@@ -117,7 +117,7 @@ def worker(
     options = WorkerOptions(
         pool="threads",
         queues=queues,
-        concurrency=concurrency,
+        concurrency=concurrency or app.config.concurrency or 1,
         prefetch=prefetch,
         name=name,
         events=events,

@@ -126,6 +126,7 @@ class Coordinator:
         return {
             "state": self.stage.value,
             "pool": self.pool.name,
+            "pids": self.pool.pids(),
             "slots": self.rules.slots,
             "running": len(self.held.running),
             "unstarted": self.held.unstarted,

@@ -67,7 +67,7 @@ def test_a_free_slot_may_take_what_is_held_the_most_urgent_first() -> None:
         held.hold(delivery(priority, seq=seq, started=False))
     request = asked(held, slots=1, prefetch=4, free=1)
     assert request is not None
-    assert [d.seq for d in request.waiting][0] == 4
+    assert request.waiting[0].seq == 4
 
 
 def test_waiting_deliveries_start_in_sort_order_whatever_order_they_came_in() -> None:
