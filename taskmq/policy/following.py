@@ -25,18 +25,9 @@ from dataclasses import dataclass
 from taskmq.codec.values import as_json
 from taskmq.errors import UpstreamFailed
 from taskmq.message import Message, ResultRecord
+from taskmq.policy.composition import chords_of, errbacks_of, nodes, without_repeats
 from taskmq.policy.options import Options
-from taskmq.policy.signatures import (
-    Chord,
-    Follow,
-    Sig,
-    chords_of,
-    errbacks_of,
-    nodes,
-    options_of,
-    read_follow,
-    without_repeats,
-)
+from taskmq.policy.signatures import Chord, Sig, options_of, read_follow
 from taskmq.policy.steps import ERRBACK, Steps
 from taskmq.states import State
 
@@ -239,14 +230,3 @@ def _reason(message: Message, state: State, failure: bytes | None) -> str:
     except (ValueError, TypeError, KeyError, RecursionError):
         return line
     return f"{line}: {told[:500]}"
-
-
-__all__ = [
-    "ChordFailure",
-    "ChordPart",
-    "Consequence",
-    "Follow",
-    "NOTHING",
-    "ended",
-    "succeeded",
-]

@@ -14,6 +14,7 @@ from typing import Any
 from taskmq.codec.bodies import NO_EMBED, encode_json
 from taskmq.ids import derived
 from taskmq.message import Message
+from taskmq.policy.composition import body_of, inner, leaves
 from taskmq.policy.options import Options
 from taskmq.policy.signatures import (
     CHAIN,
@@ -23,10 +24,7 @@ from taskmq.policy.signatures import (
     Chord,
     Follow,
     Sig,
-    body_of,
-    inner,
     kind_of,
-    leaves,
     options_of,
     sigs,
     with_follow,
