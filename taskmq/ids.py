@@ -7,7 +7,6 @@ Monotonic within a process keeps neighbours together in the store's indexes (ran
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -74,7 +73,10 @@ def derived(parent: str, label: str) -> str:
     A settle that is replayed after a crash names the same messages again, and submitting them again
     changes nothing.
     """
-    digest = hashlib.sha256(f"{parent}\x00{label}".encode("utf-8", "surrogatepass")).hexdigest()
+    # Imported here: it loads OpenSSL, and most processes never derive an id.
+    from hashlib import sha256
+
+    digest = sha256(f"{parent}\x00{label}".encode("utf-8", "surrogatepass")).hexdigest()
     # The shape of a UUID (version 8, whose bits are the maker's own), which Celery's tools expect.
     variant = "89ab"[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from taskmq.codec.compression import decompress
 from taskmq.codec.serializers import CONTENT_TYPES, NAMES, Serializer, check_installed, serializer
 from taskmq.codec.values import ENCODED, MAX_DEPTH, find_fault, from_wire, json_depth, to_wire
 from taskmq.errors import ContentRefused, DecodeError, EncodeError, TooLarge
@@ -132,6 +131,9 @@ class Codec:
         # Refused before a byte of it is looked at.
         self._accepted(content_type)
         if compression is not None:
+            # Imported here: three compression libraries, for producers that are rarely met.
+            from taskmq.codec.compression import decompress
+
             body = decompress(body, compression, self.max_body)
         value = self._decode(body, content_type, content_encoding)
         if not isinstance(value, (list, tuple)) or len(value) != 3:
@@ -183,7 +185,7 @@ class Codec:
         if name is None or name not in self._accept:
             accepted = ", ".join(sorted(self._accept))
             raise ContentRefused(
-                f"content type {content_type!r} is not accepted here; accept_content is {accepted}"
+                f"content type {content_type!a:.80} is not accepted here; accept_content is {accepted}"
             )
         return name
 
@@ -192,7 +194,7 @@ class Codec:
         if len(body) > self.max_body:
             raise TooLarge(f"the body is {len(body):,} bytes; max_body is {self.max_body:,}")
         if not isinstance(content_encoding, str) or content_encoding.lower() not in _TEXT:
-            raise DecodeError(f"content encoding: utf-8 or binary, got {content_encoding!r}")
+            raise DecodeError(f"content encoding: utf-8 or binary, got {content_encoding!a:.80}")
         try:
             if name == "json":
                 return self._decode_json(body)

@@ -42,7 +42,7 @@ def decompress(body: bytes, compression: Any, limit: int) -> bytes:
     method = _METHODS.get(compression) if isinstance(compression, str) else None
     if method is None:
         raise DecodeError(
-            f"header 'compression': one of {', '.join(_METHODS)}, got {compression!r}"
+            f"header 'compression': one of {', '.join(_METHODS)}, got {compression!a:.80}"
         )
     unpacker: _Unpacker
     if method == "zlib":
