@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+import weakref
 from random import Random
 from urllib.parse import unquote
 
@@ -25,6 +27,11 @@ _USERINFO = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^:/@\s]*:)(?P<password>[
 _SECRET = re.compile(
     r"(?i)(?P<name>[?&](?:[\w-]*(?:pass|passwd|password|secret|token|key))=)[^&;\s]*"
 )
+
+# Shared by name inside one process is what memory://NAME means, so the process has to remember them;
+# weakly, so that messages nobody can reach any more are gone.
+_NAMED: weakref.WeakValueDictionary[str, Transport] = weakref.WeakValueDictionary()
+_NAMING = threading.Lock()
 
 
 def parse_url(url: str) -> TransportURL:
@@ -64,10 +71,7 @@ def _sqlite_path(location: str, url: str) -> str:
             f"broker_url {mask_url(url)!r}: write sqlite:///FILE (three slashes) for a file relative to the "
             "project, sqlite:////FILE (four) for an absolute path"
         )
-    path = location[1:]
-    if re.match(r"^[A-Za-z]:[\\/]", path):
-        return path  # sqlite:///C:/file, a drive
-    return path
+    return location[1:]
 
 
 def _options(query: str, url: str) -> dict[str, str]:
@@ -88,6 +92,18 @@ def mask_url(url: str) -> str:
     return _SECRET.sub(r"\g<name>***", masked)
 
 
+def _memory(name: str, settings: Settings, clock: Clock, random: Random) -> Transport:
+    from taskmq.transports.memory import MemoryTransport
+
+    if not name:
+        return MemoryTransport(settings, clock=clock, random=random)
+    with _NAMING:
+        found = _NAMED.get(name)
+        if found is None:
+            found = _NAMED[name] = MemoryTransport(settings, clock=clock, random=random)
+        return found
+
+
 def open_transport(
     url: str,
     settings: Settings,
@@ -102,11 +118,9 @@ def open_transport(
     """
     parsed = parse_url(url)
     if parsed.scheme == "memory":
-        from taskmq.transports.memory import MemoryTransport
-
         if parsed.options:
             raise ConfigError(f"broker_url {url!r}: memory:// has no options")
-        return MemoryTransport(settings, clock=clock, random=random)
+        return _memory(parsed.location, settings, clock, random)
     # Imported here: whoever keeps messages in memory needs no SQLite.
     from taskmq.transports.sqlite import SQLiteTransport
     from taskmq.transports.sqlite.options import SQLiteOptions

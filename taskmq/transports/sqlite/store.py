@@ -1,9 +1,7 @@
 """The one way to the file: connections of this process, and every write inside the file lock.
 
 A write is: the mutex of this process, the file lock, is it still our file, BEGIN IMMEDIATE, the work,
-COMMIT with the checkpoint it may bring, unlock. Producers' threads that meet are committed together by
-whichever comes first (leader and followers, no thread of its own): 2.5 to 4 times the rate where each
-commit waits for the disk, and no cost for one alone.
+COMMIT with the checkpoint it may bring, unlock.
 """
 
 from __future__ import annotations
@@ -11,11 +9,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from taskmq.errors import (
     SubmitUnknown,
@@ -27,26 +24,13 @@ from taskmq.errors import (
 from taskmq.transports.sqlite import faults, files, forks
 from taskmq.transports.sqlite.connect import connect, name_affected_version
 from taskmq.transports.sqlite.files import Identity
+from taskmq.transports.sqlite.group import GroupCommit, Piece, Work
 from taskmq.transports.sqlite.lock import FileLock
 from taskmq.transports.sqlite.options import SQLiteOptions
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
-
 # What a value that cannot be bound raises; it concerns one message, never the file.
 UNSTORABLE = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
-
-
-class _Waiting(Generic[T]):
-    """One caller's work in a group commit, and what came of it."""
-
-    __slots__ = ("done", "error", "result", "work")
-
-    def __init__(self, work: Work[T]) -> None:
-        self.work = work
-        self.done = False
-        self.result: Any = None
-        self.error: BaseException | None = None
 
 
 class Store:
@@ -77,7 +61,9 @@ class Store:
     def _fresh(self) -> None:
         self._mutex = threading.Lock()
         self._reading = threading.Lock()
-        self._queue: deque[_Waiting[Any]] = deque()
+        self._group = GroupCommit(
+            self._mutex, self._commit_durably, apart=faults.is_full, fault=self._fault
+        )
         self._mine = threading.local()
         self._commits = 0
 
@@ -199,63 +185,32 @@ class Store:
         reuses the log's own space (measured: all of them pass on a full disk). Raises `TransportError`s
         with nothing changed, and what `work` raises.
         """
-        waiting = _Waiting(work)
+        piece = Piece(work)
         with self._mutex:
             try:
-                self._transaction([waiting], durable=False)
+                self._transaction([piece], durable=False)
             except (sqlite3.Error, *UNSTORABLE) as exc:
                 if not (room and faults.is_full(exc)):
                     raise faults.translate(exc, self.path) from exc
                 self._make_room(exc)
+                piece = Piece(work)
                 try:
-                    self._transaction([waiting], durable=False)
+                    self._transaction([piece], durable=False)
                 except sqlite3.Error as again:
                     raise faults.translate(again, self.path) from again
-        result: T = waiting.result
-        return result
+        return piece.outcome()
 
     def submit(self, work: Work[T]) -> T:
         """As `write` for producers: together with those of other threads, durable if so configured.
 
         Each caller gets its own error. Raises `SubmitUnknown` when the commit itself broke off.
         """
-        mine = _Waiting(work)
-        if self._mutex.acquire(blocking=False):
-            group = [mine]
-        else:
-            self._queue.append(mine)
-            self._mutex.acquire()
-            group = []
-        try:
-            if not mine.done:
-                while self._queue:
-                    group.append(self._queue.popleft())
-                self._together(group)
-        finally:
-            self._mutex.release()
-        if mine.error is not None:
-            raise mine.error
-        result: T = mine.result
-        return result
+        return self._group.submit(work)
 
-    def _together(self, group: list[_Waiting[Any]]) -> None:
-        durable = self.options.durability == "full"
-        try:
-            self._transaction(group, durable=durable)
-        except BaseException as exc:
-            if len(group) == 1 or not isinstance(exc, Exception):
-                for one in group:
-                    one.error = self._fault(exc)
-                    one.done = True
-                return
-            # One of them broke it for all: each again, alone, so that each gets what is its own.
-            for one in group:
-                self._together([one])
-            return
-        for one in group:
-            one.done = True
+    def _commit_durably(self, group: list[Piece[Any]]) -> None:
+        self._transaction(group, durable=self.options.durability == "full")
 
-    def _transaction(self, group: list[_Waiting[Any]], *, durable: bool) -> None:
+    def _transaction(self, group: list[Piece[Any]], *, durable: bool) -> None:
         connection = self._ready()
         self._lock.acquire()
         try:
@@ -265,8 +220,8 @@ class Store:
             committing = False
             connection.execute("BEGIN IMMEDIATE")
             try:
-                for one in group:
-                    one.result = one.work(connection)
+                for piece in group:
+                    piece.run(connection)
                 committing = True
                 connection.execute("COMMIT")
             except BaseException as exc:
