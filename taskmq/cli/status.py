@@ -31,7 +31,7 @@ def status(ctx: click.Context, by_priority: bool, queues: list[str], as_json: bo
         show_json(view.as_json(seen))
         return
     if by_priority:
-        show(view.by_priority(seen))
+        show([*view.by_priority(seen), view.worker_summary(seen)])
     else:
         show([seen.where, ""])
         show_table(view.by_queue(seen, columns()))

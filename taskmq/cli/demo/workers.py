@@ -48,6 +48,8 @@ class Workers:
         log = self._folder / f"yielding-{self._label}-{name}.log"
         command = [sys.executable, "-m", "taskmq", "-A", "taskmq.cli.demo.project", "worker"]
         command += ["--hostname", name, "--concurrency", "1", "--prefetch", str(prefetch)]
+        if sys.platform == "win32":
+            command += ["--pool", "threads"]
         with log.open("wb") as out:
             process = subprocess.Popen(  # noqa: S603 - our own command line, no shell
                 command,

@@ -177,6 +177,18 @@ def worker_lines(status: Status, columns: int | None = None) -> Lines:
     )
 
 
+def worker_summary(status: Status) -> str:
+    """All workers in one line: how many, their slots, and how long ago each polled."""
+    if not status.workers:
+        return "workers: none is alive"
+    slots = sum(worker.slots for worker in status.workers)
+    polls = sorted(max(0.0, status.now - worker.last_poll_at) for worker in status.workers)
+    said = (
+        duration(polls[0]) if len(polls) == 1 else f"{duration(polls[0])} to {duration(polls[-1])}"
+    )
+    return f"workers: {len(polls)} alive with {plural(slots, 'slot')}, last poll {said} ago"
+
+
 def warnings(status: Status) -> Lines:
     """What a person should act on: who starves and why, what nobody consumes, what died."""
     lines: Lines = []

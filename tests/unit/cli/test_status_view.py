@@ -98,6 +98,16 @@ def test_workers_show_the_time_since_their_last_poll() -> None:
     assert view.worker_lines(seen([], workers=[])) == ["no worker is alive"]
 
 
+def test_the_workers_fit_into_one_line() -> None:
+    two = [worker(), worker(name="w2", last_poll_at=NOW - 4)]
+
+    assert view.worker_summary(seen([], workers=two)) == (
+        "workers: 2 alive with 4 slots, last poll 0.2s to 4.0s ago"
+    )
+    assert view.worker_summary(seen([], workers=[worker()])).endswith("2 slots, last poll 0.2s ago")
+    assert view.worker_summary(seen([], workers=[])) == "workers: none is alive"
+
+
 def test_queues_that_are_only_consumed_are_listed_too() -> None:
     lines = view.by_queue(seen([], queues=[], workers=[worker()]))
 
