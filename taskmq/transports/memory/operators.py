@@ -142,14 +142,16 @@ class MemoryOperators(Operators):
         queued = []
         with store.at() as now:
             for number in numbers:
-                letter = store.dead.pop(number, None)
-                if letter is None:
+                letter = store.dead.get(number)
+                # Submitted again meanwhile: the letter stays until that one has ended.
+                if letter is None or store.is_live(letter.message):
                     continue
+                del store.dead[number]
                 message = endings.replayed(letter.message, now=now, priority=priority)
-                if store.insert(message, now):
-                    # The old ending is over: whoever asks now waits for the new one.
-                    store.results.pop(message.task_id, None)
-                    queued.append(message)
+                # The old ending is over: whoever asks now waits for the new one.
+                store.results.pop(message.task_id, None)
+                store.insert(message, now)
+                queued.append(message)
         return queued
 
     def drop(self, numbers: Sequence[int]) -> int:

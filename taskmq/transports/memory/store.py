@@ -91,6 +91,9 @@ class Store:
             return None
         return entry
 
+    def is_live(self, message: Message) -> bool:
+        return message.message_id in self._by_message
+
     def of_task(self, task_id: str) -> list[Entry]:
         """The live messages of a task, newest first."""
         return sorted(self._by_task.get(task_id, {}).values(), key=lambda e: -e.seq)
@@ -118,7 +121,7 @@ class Store:
 
     def insert(self, message: Message, now: float) -> bool:
         """Store a new message; False when its message_id is live already."""
-        if message.message_id in self._by_message:
+        if self.is_live(message):
             return False
         self._seq += 1
         stamp = self.stamp(now)
