@@ -2,8 +2,8 @@
 
 Deadlines are stored in wall time, so a clock that jumps forward would expire every lease at once.
 A lease counts as lost only when two looks, at least a third of a lease apart on the looker's own
-monotonic clock, both found the same token expired; and a look after the two clocks drifted apart
-starts over.
+monotonic clock, both found the same token expired; and after the two clocks drifted apart none is
+lost for one whole lease.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class LeaseWatch:
             wall, mono = self._last_look
             if abs((now - wall) - (monotonic - mono)) > _DRIFT:
                 # The wall clock jumped: every deadline is suspect for one whole lease.
-                self._first.clear()
                 self._not_before = monotonic + self._lease
         self._last_look = (now, monotonic)
         seen = set(expired)

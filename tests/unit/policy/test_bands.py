@@ -125,6 +125,18 @@ def test_reserved_slots_stay_free_whatever_waits(
             assert above_full or below_full, priority
 
 
+@pytest.mark.parametrize("threshold", [-9, 0, 1, 5, 9])
+@pytest.mark.parametrize("priority", ALL)
+def test_taking_a_slot_leaves_what_counting_again_would(priority: int, threshold: int) -> None:
+    def left(running: list[int]) -> Budget:
+        return Budget.of(
+            slots=9, normal_reserved=2, urgent_reserved=3, threshold=threshold, running=running
+        )
+
+    assert left([]).take(priority) == left([priority])
+    assert left([priority]).take(priority) == left([priority, priority])
+
+
 @given(st.none() | st.integers(0, 3), st.none() | st.integers(0, 3), PRIORITIES)
 @QUICK
 def test_window_admits_exactly_the_bands_that_have_room(

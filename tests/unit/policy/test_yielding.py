@@ -60,8 +60,14 @@ def test_fewest_and_least_urgent_that_make_room(
     assert all(d is one or d.sort_key < one.sort_key for d in may_go)
 
 
-def test_equal_priority_makes_nobody_yield() -> None:
-    assert to_yield([delivery(5, 1)], peeked=5, room=0) == []
+@pytest.mark.parametrize(
+    ("peeked", "delta", "yields"),
+    [(5, 1, False), (6, 1, True), (6, 2, False), (7, 2, True), (4, 1, False), (9, 4, True)],
+)
+def test_difference_must_reach_min_delta(peeked: int, delta: int, yields: bool) -> None:
+    chosen = to_yield([delivery(5, 1)], peeked=peeked, room=0, min_delta=delta)
+
+    assert bool(chosen) is yields
 
 
 def test_latest_of_equals_goes_first() -> None:
