@@ -23,7 +23,7 @@ SCHEMES = ("sqlite", "memory")
 _KOMBU = frozenset(
     {"redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp", "librabbitmq", "sqs", "filesystem"}
 )
-_USERINFO = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^:/@\s]*:)(?P<password>[^\s]*?)(?=@)")
+_USERINFO = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^:/@\s]*:)(?P<password>[^\s;]*)(?=@)")
 _SECRET = re.compile(
     r"(?i)(?P<name>[?&](?:[\w-]*(?:pass|passwd|password|secret|token|key))=)[^&;\s]*"
 )

@@ -10,7 +10,7 @@ import stat
 import sys
 from pathlib import Path
 
-from taskmq.errors import ConfigError, TransportUnavailable
+from taskmq.errors import ConfigError, TransportCorrupt, TransportUnavailable
 from taskmq.transports.sqlite.options import SQLiteOptions
 
 # What statfs calls file systems on which SQLite's shared memory or locks are not reliable.
@@ -26,6 +26,9 @@ _NETWORK = {
     0x47504653: "GPFS",
 }
 
+
+# The smallest page of an SQLite file.
+_SMALLEST = 512
 
 #: Which file a path leads to (device, inode): a name can come to mean another one.
 Identity = tuple[int, int]
@@ -65,6 +68,9 @@ def prepare(path: Path, options: SQLiteOptions) -> bool:
     if path.exists():
         if not path.is_file():
             raise ConfigError(f"{path} is not a regular file")
+        if 0 < path.stat().st_size < _SMALLEST:
+            # SQLite would take a file this short for an empty one and write over it.
+            raise TransportCorrupt(f"{path} is not a database: it was not changed")
         return False
     return _create(path, options.mode)
 
@@ -106,11 +112,15 @@ def _check_directory(path: Path) -> None:
             found = os.lstat(f"{path}{suffix}")
         except FileNotFoundError:
             continue
-        if found.st_uid not in (os.getuid(), 0):
+        if not _trusted(found.st_uid):
             raise ConfigError(
                 f"{path}{suffix} belongs to user {found.st_uid}, and everybody may write in "
                 f"{path.parent}; use a directory of your own"
             )
+
+
+def _trusted(uid: int) -> bool:
+    return uid in (os.getuid(), 0)
 
 
 def network_file_system(directory: str) -> str | None:
