@@ -135,7 +135,7 @@ def show_one(ctx: click.Context, key: str, as_json: bool) -> int:
     if letter is None:
         complain(f"there is no dead letter {key}")
         return FAILED
-    record = session.app.results.get(letter.message.task_id)
+    record = session.results.get(letter.message.task_id)
     traceback = record.traceback if record else None
     state = str(record.state) if record else ""
     if as_json:

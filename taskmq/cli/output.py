@@ -1,7 +1,7 @@
 """Writing answers: lines or JSON on stdout, everything said beside the answer on stderr.
 
-Colours only where a terminal reads them (click strips them elsewhere); `NO_COLOR` and `--no-color` turn
-them off on terminals too.
+Colours only where a terminal reads them (click strips them elsewhere); `NO_COLOR` turns them off on
+terminals too.
 """
 
 from __future__ import annotations

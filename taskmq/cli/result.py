@@ -33,11 +33,12 @@ def result(
     A task that succeeded prints its value as JSON and nothing else. Exit code 0 only for success; 1
     when it failed, has not ended yet or is unknown.
     """
-    app = Session.of(ctx).app
+    session = Session.of(ctx)
+    results, app = session.results, session.app
     if timeout:
-        app.results.wait([task_id], timeout)
-    record = app.results.get(task_id)
-    state = app.result(task_id).state
+        results.wait([task_id], timeout)
+    record = results.get(task_id)
+    state = app.state(task_id)
     if as_json:
         show_json(view.as_json(task_id, state, record, traceback=traceback))
     else:

@@ -19,6 +19,7 @@ from taskmq.errors import ConfigError
 
 if TYPE_CHECKING:
     from taskmq.app import App
+    from taskmq.results.base import ResultStore
     from taskmq.task import Task
     from taskmq.transports.base import QueueShare, Transport
 
@@ -120,14 +121,20 @@ class Session:
         Where no application says which store is meant, only one that exists is opened: a mistyped path
         must not become an empty store. Raises `ConfigError` naming the place.
         """
-        if not self.app_spec:
-            found = self.database()
-            if found is not None and not found[0].exists():
-                hint = (
-                    "nothing was submitted there" if self.broker else "give -A/--app or -b/--broker"
-                )
-                raise ConfigError(f"there is no database {found[0]}; {hint}")
+        self._must_exist()
         return self.app.transport
+
+    @property
+    def results(self) -> ResultStore:
+        """The result store, opened under the same condition."""
+        self._must_exist()
+        return self.app.results
+
+    def _must_exist(self) -> None:
+        found = None if self.app_spec else self.database()
+        if found is not None and not found[0].exists():
+            hint = "nothing was submitted there" if self.broker else "give -A/--app or -b/--broker"
+            raise ConfigError(f"there is no database {found[0]}; {hint}")
 
     def shares(self, names: list[str]) -> tuple[QueueShare, ...]:
         """Queues with their weights; without names every queue of the settings and the store."""

@@ -26,11 +26,11 @@ def why(ctx: click.Context, task_id: str, as_json: bool) -> int:
     or retry not due yet, reserved, running, dead, its final state, unknown. Exit code 1 for unknown.
     """
     session = Session.of(ctx)
-    app, transport = session.app, session.transport
+    transport = session.transport
     found = transport.operators.find(task_id)
     reason = view.explain(
         found,
-        app.results.get(task_id),
+        session.results.get(task_id),
         transport.coordination.workers(),
         now=transport.clock.now(),
         revoked=transport.operators.is_revoked(task_id),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
-from tests.integration.cli.conftest import CommandLine, Worker
+from tests.integration.cli.conftest import CommandLine, Worker, environment
 from tests.support.processes import Processes
 from tests.support.waiting import wait_until
 
@@ -59,6 +61,8 @@ def test_the_store_can_be_looked_at_without_the_application(
 def test_looking_at_a_store_that_does_not_exist_makes_none(taskmq: CommandLine, shop: Path) -> None:
     taskmq("-b", "sqlite:///typo.db", "status", code=2)
     taskmq("status", code=2)
+    taskmq("-b", "sqlite:///typo.db", "result", "some-id", code=2)
+    taskmq("-b", "sqlite:///typo.db", "revoke", "some-id", code=2)
 
     assert sorted(path.name for path in shop.iterdir()) == ["shop.py"]
 
@@ -117,11 +121,6 @@ def test_the_frame_loads_nothing_heavy(taskmq: CommandLine, shop: Path) -> None:
         "heavy = {'kombu', 'sqlite3', 'asyncio', 'multiprocessing', 'taskmq.app'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    import subprocess
-    import sys
-
-    from tests.integration.cli.conftest import environment
-
     out = subprocess.run(
         [sys.executable, "probe.py"],
         cwd=shop,
