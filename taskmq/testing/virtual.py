@@ -106,8 +106,8 @@ def worker(
     """A worker of `app` that runs only when told to.
 
     `app` is one of `taskmq.testing.app`, or any other built with a `FakeClock`; `ConfigError`
-    otherwise. One slot unless `concurrency` or the settings say more: then the order in which tasks run
-    is the order of priority. `pool` takes the place of the inline one, for tests of what happens while tasks run.
+    otherwise. One slot unless `concurrency` or the settings say more, so that tasks run in the order of
+    priority. `pool` takes the place of the inline one, for tests of what happens while tasks run.
     """
     if not isinstance(app.clock, FakeClock):
         raise ConfigError(

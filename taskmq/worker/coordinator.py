@@ -160,7 +160,8 @@ class Coordinator:
         outcomes = self.link.attempt("storing results", self.outbound.take)
         if outcomes is None:
             return False
-        turn = self.link.attempt("a turn", partial(self.transport.turn, outcomes, request))
+        ask = partial(self.transport.turn, outcomes, request)
+        turn = self.link.attempt("a turn", ask, poll=True)
         if turn is None:
             return False
         self.outbound.settled()
@@ -192,7 +193,7 @@ class Coordinator:
         leased = self.held.leased()
         if leased:
             renew = partial(self.transport.extend, leased, self.rules.lease)
-            lost = self.link.attempt("renewing leases", renew)
+            lost = self.link.attempt("renewing leases", renew, poll=True)
             if lost is None:
                 self.renewal.failed(now)
                 return

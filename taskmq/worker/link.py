@@ -1,9 +1,10 @@
 """The coordinator's connection to its transport: back-off, reopening, and the watchdog.
 
 A transport that does not answer costs waiting and never a task: running ones go on, their outcomes are
-kept and settled later, leases are renewed as soon as it answers. When nothing succeeded for `watchdog`
-seconds the connection is built anew, and after as long again the worker exits, for whoever supervises
-it to start it afresh.
+kept and settled later, leases are renewed as soon as it answers. When no poll (a turn, a renewal)
+succeeded for `watchdog` seconds the connection is built anew, and after as long again the worker exits,
+for whoever supervises it to start it afresh. A full store is no reason for that: exiting would give up
+the outcomes that only wait for room.
 """
 
 from __future__ import annotations
@@ -37,17 +38,14 @@ class Link:
         self._random = random
         self._watchdog = watchdog
         self._failures = 0
-        self._failing_since: float | None = None
+        # Since when no poll succeeded; other operations do not count, they may work on a sick store.
+        self._silent_since: float | None = None
         self._reopened = False
         self._retry_at = 0.0
         # The exit code once the worker cannot go on.
         self.fatal: int | None = None
         # No room in the store: settle what is done, but take nothing new.
         self.full = False
-
-    @property
-    def healthy(self) -> bool:
-        return self._failing_since is None
 
     def ready(self, now: float) -> bool:
         """Whether it is time to try; False while backing off."""
@@ -58,8 +56,11 @@ class Link:
         """Monotonic time of the next try."""
         return self._retry_at
 
-    def attempt(self, what: str, call: Callable[[], T]) -> T | None:
-        """The value of `call`, or None when the transport failed; then nothing was changed."""
+    def attempt(self, what: str, call: Callable[[], T], *, poll: bool = False) -> T | None:
+        """The value of `call`, or None when the transport failed; then nothing was changed.
+
+        `poll` marks the operations whose success says that the transport is well.
+        """
         try:
             value = call()
         except TransportCorrupt:
@@ -71,16 +72,14 @@ class Link:
             self.fatal = EXIT_CORRUPT
             return None
         except Exception as exc:
-            self._failed(what, exc)
+            self._failed(what, exc, poll=poll)
             return None
-        if self._failing_since is not None:
+        if poll and self._failures:
             self._recovered()
         return value
 
-    def _failed(self, what: str, exc: Exception) -> None:
+    def _failed(self, what: str, exc: Exception, *, poll: bool) -> None:
         now = self._clock.monotonic()
-        if self._failing_since is None:
-            self._failing_since = now
         self._failures += 1
         self.full = isinstance(exc, TransportFull)
         delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2 ** min(self._failures - 1, 16))
@@ -97,18 +96,22 @@ class Link:
         )
         if isinstance(exc, TransportMoved):
             self._reopen()
-        elif self._watchdog and now - self._failing_since >= self._watchdog:
-            self._bite(now)
+        elif poll and not self.full:
+            self._watch(now)
 
     def _recovered(self) -> None:
         log.info("the transport answers again", extra={"event": "transport.recovered"})
-        self._failing_since = None
+        self._silent_since = None
         self._failures = 0
         self._reopened = False
         self._retry_at = 0.0
         self.full = False
 
-    def _bite(self, now: float) -> None:
+    def _watch(self, now: float) -> None:
+        if self._silent_since is None:
+            self._silent_since = now
+        if not self._watchdog or now - self._silent_since < self._watchdog:
+            return
         if self._reopened:
             log.critical(
                 "no successful poll, also not after reconnecting; this worker exits",
@@ -122,7 +125,7 @@ class Link:
             extra={"event": "watchdog.reconnect"},
         )
         self._reopened = True
-        self._failing_since = now
+        self._silent_since = now
         self._reopen()
 
     def _reopen(self) -> None:
