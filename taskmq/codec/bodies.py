@@ -13,10 +13,9 @@ from typing import Any, NoReturn
 
 from taskmq.codec.serializers import CONTENT_TYPES, NAMES, Serializer, check_installed, serializer
 from taskmq.codec.values import ENCODED, MAX_DEPTH, find_fault, from_wire, json_depth, to_wire
+from taskmq.config import MIB
 from taskmq.errors import ContentRefused, DecodeError, EncodeError, TooLarge
 from taskmq.message import JSON
-
-MIB = 1024 * 1024
 
 # What a Celery worker expects as the third part of a body when nothing follows the task.
 NO_EMBED = b'{"callbacks":null,"errbacks":null,"chain":null,"chord":null}'
