@@ -128,7 +128,10 @@ def list_(
 @json_option
 @click.pass_context
 def show_one(ctx: click.Context, key: str, as_json: bool) -> int:
-    """Show one dead letter: its arguments, its reason and the last traceback."""
+    """Show one dead letter in full.
+
+    Its arguments, its reason and the last traceback.
+    """
     session = Session.of(ctx)
     transport = session.transport
     letter = transport.operators.dead_letter(key)
