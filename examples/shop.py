@@ -1,7 +1,7 @@
 """A small shop: queues, priorities, retries, and work that starts other work.
 
-    taskmq -A shop worker -c 2      runs the tasks
-    python shop.py                  submits some
+taskmq -A shop worker -c 2      runs the tasks
+python shop.py                  submits some
 """
 
 from __future__ import annotations
