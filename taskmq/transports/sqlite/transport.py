@@ -98,6 +98,7 @@ class SQLiteTransport(Transport):
         self._store.open()
 
     def close(self) -> None:
+        self._waiter.close()
         self._store.close()
 
     def describe(self) -> str:

@@ -33,9 +33,13 @@ class Waiter:
         self._mine = _Mine()
         forks.in_child(self._abandon)
 
+    def close(self) -> None:
+        """Let go of every watch as soon as no thread waits on it."""
+        self._mine = _Mine()
+
     def _abandon(self) -> None:
         # An inherited descriptor would take the parent's events away.
-        self._mine = _Mine()
+        self.close()
 
     def wait(self, timeout: float, fds: Sequence[int] = (), *, purpose: str = "work") -> bool:
         """Until somebody else committed (True), one of `fds` is readable, or `timeout` seconds passed.

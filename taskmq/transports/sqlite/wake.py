@@ -15,6 +15,7 @@ import select
 import struct
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 
 _IN_MODIFY, _IN_IGNORED = 0x2, 0x8000
@@ -40,7 +41,10 @@ def readable(fds: Sequence[int], timeout: float) -> set[int]:
 
 
 class Watch:
-    """An inotify watch on one path. `fd` is None where the system has no inotify or no more of it."""
+    """An inotify watch on one path. `fd` is None where the system has no inotify or no more of it.
+
+    Closed when nobody refers to it any more, so that no thread can be waiting on what is closed.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = os.fsencode(path)
@@ -50,7 +54,9 @@ class Watch:
         if sys.platform.startswith("linux"):
             self._libc = ctypes.CDLL(None, use_errno=True)
             fd = self._libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
-            self.fd = fd if fd >= 0 else None
+            if fd >= 0:
+                self.fd = fd
+                self._closing = weakref.finalize(self, os.close, fd)
             self._add()
 
     @property
@@ -78,8 +84,9 @@ class Watch:
                 changed = True
 
     def close(self) -> None:
+        """Stop watching; from then on nothing is noticed."""
         if self.fd is not None:
-            os.close(self.fd)
+            self._closing()
             self.fd = None
         self._watching = False
 

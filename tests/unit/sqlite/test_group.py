@@ -1,0 +1,122 @@
+"""Group commit: threads that meet are committed together, and each gets what is its own."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from taskmq.transports.sqlite.group import GroupCommit
+from tests.support.waiting import wait_until
+
+
+class Commits:
+    """Stands for the store: what was committed together, and what goes wrong."""
+
+    def __init__(self) -> None:
+        self.mutex = threading.Lock()
+        self.groups: list[int] = []
+        self.failures: list[BaseException] = []
+        self.group = GroupCommit(
+            self.mutex,
+            self.commit,
+            apart=lambda exc: isinstance(exc, MemoryError),
+            fault=lambda exc: exc,
+        )
+
+    def commit(self, pieces) -> None:
+        for piece in pieces:
+            piece.run(None)
+        self.groups.append(len(pieces))
+        if self.failures:
+            raise self.failures.pop(0)
+
+    def together(self, *works):
+        """Submit each from a thread of its own while a transaction is under way."""
+        answers = [None] * len(works)
+
+        def submit(number, work):
+            try:
+                answers[number] = self.group.submit(work)
+            except BaseException as exc:
+                answers[number] = exc
+
+        threads = []
+        with self.mutex:
+            for number, work in enumerate(works):
+                thread = threading.Thread(target=submit, args=(number, work))
+                thread.start()
+                threads.append(thread)
+                wait_until(lambda n=number: len(self.group._queue) == n + 1)
+        for thread in threads:
+            thread.join(10)
+        return answers
+
+
+def works(count):
+    return [lambda _, n=n: n for n in range(count)]
+
+
+def fails(_):
+    raise ValueError("mine")
+
+
+def test_one_alone_is_committed_by_itself() -> None:
+    commits = Commits()
+
+    assert commits.group.submit(lambda _: "done") == "done"
+    assert commits.groups == [1]
+
+
+def test_those_that_waited_are_committed_together_and_each_gets_its_own_answer() -> None:
+    commits = Commits()
+
+    assert commits.together(*works(8)) == list(range(8))
+    assert commits.groups == [8]
+
+
+def test_who_breaks_the_group_is_left_out_and_alone_gets_the_error() -> None:
+    commits = Commits()
+
+    answers = commits.together(works(1)[0], fails, lambda _: "other")
+
+    assert answers[0] == 0
+    assert isinstance(answers[1], ValueError)
+    assert answers[2] == "other"
+    assert commits.groups == [2]
+
+
+def test_a_commit_that_fails_fails_for_everybody_in_it() -> None:
+    commits = Commits()
+    commits.failures.append(OSError("the device is gone"))
+
+    answers = commits.together(*works(3))
+
+    assert [type(answer) for answer in answers] == [OSError] * 3
+
+
+def test_what_was_too_much_together_is_tried_one_by_one() -> None:
+    commits = Commits()
+    commits.failures.append(MemoryError())
+
+    assert commits.together(*works(3)) == [0, 1, 2]
+    assert commits.groups == [3, 1, 1, 1]
+
+
+def test_an_interrupt_of_the_leader_is_not_the_followers_business() -> None:
+    commits = Commits()
+    commits.failures.append(KeyboardInterrupt())
+
+    answers = commits.together(*works(3))
+
+    interrupted = [a for a in answers if isinstance(a, KeyboardInterrupt)]
+    assert len(interrupted) == 1
+    assert len([a for a in answers if isinstance(a, int)]) == 2
+
+
+def test_an_error_leaves_the_group_usable() -> None:
+    commits = Commits()
+
+    with pytest.raises(ValueError, match="mine"):
+        commits.group.submit(fails)
+    assert commits.group.submit(lambda _: 1) == 1
