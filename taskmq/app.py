@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -379,6 +380,25 @@ class App:
     def close(self) -> None:
         """Close transport and result store; idempotent, and the next use opens them again."""
         self._stores.close()
+
+    @contextmanager
+    def elsewhere(self, *, broker_url: str, clock: Clock, random: Random) -> Iterator[Self]:
+        """Inside the block this app keeps its messages and results at `broker_url`, on this clock.
+
+        What it had open stays as it is and comes back afterwards. For `taskmq.testing`; not for use while
+        other threads use the app.
+        """
+        kept = (self.config, self.clock, self.random, self._stores, self._waiter)
+        self.config = self.config.changed(broker_url=broker_url, result_url=None)
+        self.clock, self.random, self._waiter = clock, random, None
+        self._stores = Stores(
+            self.config, clock=clock, random=random, base_dir=self.base_dir, transport=None
+        )
+        try:
+            yield self
+        finally:
+            self._stores.close()
+            self.config, self.clock, self.random, self._stores, self._waiter = kept
 
     def __enter__(self) -> Self:
         return self

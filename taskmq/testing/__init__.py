@@ -7,11 +7,12 @@
         w.run_until_idle()
         w.advance(60)
 
+`isolated(app)` puts an application's own app on memory and a virtual clock for a test.
 `taskmq.testing.conformance` is the suite for transports.
 """
 
 from __future__ import annotations
 
-from taskmq.testing.virtual import VirtualWorker, app, worker
+from taskmq.testing.virtual import VirtualWorker, app, isolated, worker
 
-__all__ = ["VirtualWorker", "app", "worker"]
+__all__ = ["VirtualWorker", "app", "isolated", "worker"]

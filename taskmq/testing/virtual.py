@@ -45,6 +45,21 @@ def app(config: Config | None = None, *, seed: int = 0, **settings: Any) -> App:
     return App(config, clock=FakeClock(), random=Random(seed), **settings)
 
 
+@contextmanager
+def isolated(app: App, *, seed: int = 0) -> Iterator[App]:
+    """Inside the block an application's own app lives in memory, on a `FakeClock`.
+
+        with taskmq.testing.isolated(shop.app), taskmq.testing.worker(shop.app) as w:
+            shop.send_email.delay("a@b.com")
+            w.run_until_idle()
+
+    Nothing is read from or written to its real broker; settings other than where messages and results
+    are stay in force. Afterwards the app is as it was.
+    """
+    with app.elsewhere(broker_url="memory://", clock=FakeClock(), random=Random(seed)):
+        yield app
+
+
 class VirtualWorker:
     """Made by `taskmq.testing.worker`."""
 
@@ -111,8 +126,8 @@ def worker(
     """
     if not isinstance(app.clock, FakeClock):
         raise ConfigError(
-            "taskmq.testing.worker: the app needs a virtual clock, as in App(clock=FakeClock()) or "
-            f"taskmq.testing.app(); got {app.clock!r}"
+            "taskmq.testing.worker: the app needs a virtual clock: use it inside "
+            f"taskmq.testing.isolated(app), or one made by taskmq.testing.app(); got {app.clock!r}"
         )
     options = WorkerOptions(
         pool="threads",
