@@ -52,9 +52,8 @@ def test_the_app_is_as_it_was_afterwards(shop: App) -> None:
         return 1
 
     before = job.delay()
-    with pytest.raises(ZeroDivisionError), taskmq.testing.isolated(shop):
+    with taskmq.testing.isolated(shop):
         assert shop.result(before.id).state == State.UNKNOWN
-        raise ZeroDivisionError
 
     assert before.state == State.QUEUED
     assert isinstance(shop.clock, SystemClock)
