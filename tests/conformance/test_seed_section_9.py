@@ -27,7 +27,7 @@ from random import Random
 import pytest
 
 from taskmq.clock import SystemClock
-from taskmq.message import Delivery
+from taskmq.message import Delivery, Message
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Budget
 from taskmq.policy.yielding import to_yield
@@ -177,8 +177,8 @@ class Test10NoDoubleClaim(Contract):
         database = tmp_path / "shared.db"
         transport = SQLiteTransport(database, Settings(), clock=SystemClock(), random=Random(1))
         transport.open()
-        bench_messages = [self.message(i) for i in range(400)]
-        transport.submit(bench_messages)
+        sent = [self.message(i) for i in range(400)]
+        transport.submit(sent)
 
         with processes(tmp_path) as started:
             claimers = [
@@ -190,11 +190,9 @@ class Test10NoDoubleClaim(Contract):
             claimed = [json.loads(line) for c in claimers for line in started.log(c).splitlines()]
         transport.close()
 
-        assert sorted(claimed) == sorted(m.task_id for m in bench_messages)
+        assert sorted(claimed) == sorted(m.task_id for m in sent)
 
-    def message(self, number: int):
-        from taskmq.message import Message
-
+    def message(self, number: int) -> Message:
         name = f"m{number}"
         return Message(
             message_id=name,
