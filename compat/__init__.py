@@ -8,9 +8,8 @@ from __future__ import annotations
 from taskmq.compat import local
 from taskmq.compat._missing import explain_missing_modules
 from taskmq.compat._state import current_app, current_task
-from taskmq.compat._version import CELERY_VERSION as __version__
-from taskmq.compat._version import SERIES, VERSION, version_info
-from taskmq.compat.alias import install_as_celery
+from taskmq.compat._version import SERIES, VERSION, __version__, version_info
+from taskmq.compat.alias import install_as_celery, install_if_asked
 from taskmq.compat.app.base import Celery
 from taskmq.compat.app.declaring import shared_task
 from taskmq.compat.app.task import Task
@@ -48,3 +47,4 @@ __all__ = (
 )
 
 explain_missing_modules()
+install_if_asked()

@@ -106,6 +106,10 @@ class AsyncResult(ResultBase):
         """The ids of this and of what it follows."""
         return [self.id, *(self.parent.as_list() if self.parent else [])]
 
+    def own_ids(self) -> list[str]:
+        """The ids of the tasks whose ends this stands for."""
+        return [self.id]
+
     def _parents(self) -> Iterator[Any]:
         node = self.parent
         while node is not None:

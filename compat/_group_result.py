@@ -127,6 +127,10 @@ class ResultSet(ResultBase):
         for result in self.results:
             yield result.get(timeout=timeout, propagate=propagate)
 
+    def own_ids(self) -> list[str]:
+        """The ids of the tasks whose ends this stands for."""
+        return [task_id for result in self.results for task_id in result.own_ids()]
+
     def forget(self) -> None:
         """Delete the stored results."""
         for result in self.results:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-CELERY_VERSION = "5.5.3"
+__version__ = "5.5.3"
 SERIES = "taskmq"
 
 

@@ -20,10 +20,10 @@ from types import ModuleType
 from typing import Any
 
 from taskmq.compat._missing import missing_module
-from taskmq.compat._version import CELERY_VERSION
+from taskmq.compat._version import __version__
 from taskmq.compat.exceptions import ImproperlyConfigured
 
-__all__ = ("install_as_celery", "is_installed")
+__all__ = ("install_as_celery", "install_if_asked", "is_installed")
 
 _THEIRS = "celery"
 _OURS = "taskmq.compat"
@@ -47,6 +47,18 @@ def install_as_celery() -> None:
             "install_as_celery(); call it first, before anything that imports celery"
         )
     sys.meta_path.insert(0, AliasFinder())
+
+
+def install_if_asked() -> None:
+    """Install the alias where `TASKMQ_AS_CELERY` is set, as it is in every child of a process that has it.
+
+    Not where the real Celery was imported before: then this process was not meant.
+    """
+    if (
+        os.environ.get(VARIABLE, "").lower() in ("1", "true", "yes", "on")
+        and _THEIRS not in sys.modules
+    ):
+        install_as_celery()
 
 
 def is_installed() -> bool:
@@ -116,7 +128,7 @@ class _Celery(Distribution):
 
     def read_text(self, filename: str) -> str | None:
         if filename in ("METADATA", "PKG-INFO"):
-            return f"Metadata-Version: 2.1\nName: celery\nVersion: {CELERY_VERSION}\n"
+            return f"Metadata-Version: 2.1\nName: celery\nVersion: {__version__}\n"
         return None
 
     def locate_file(self, path: Any) -> Any:

@@ -106,6 +106,10 @@ class Context:
         """The task ids this run has published, in order."""
         return tuple(self._children)
 
+    def note_child(self, task_id: str) -> None:
+        """Count a task that this run has submitted in another way among its children."""
+        self._children.append(task_id)
+
     @overload
     def publish(
         self,

@@ -13,6 +13,7 @@ from taskmq.compat.app.request import request_of
 from taskmq.compat.app.retrying import by_hand
 from taskmq.compat.app.scale import Scale
 from taskmq.compat.app.trace import Run, ending_state
+from taskmq.compat.app.updating import keep_own_state
 from taskmq.compat.exceptions import (
     Ignore,
     Reject,
@@ -78,6 +79,8 @@ class AdapterTask(EngineTask[..., Any]):
 
     def _raise(self, exc: BaseException) -> NoReturn:
         meant = translated(exc, self.task)
+        if isinstance(exc, Ignore):
+            keep_own_state(self.task)
         if meant is exc:
             raise exc
         raise meant from exc

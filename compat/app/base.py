@@ -14,6 +14,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from taskmq import ids
@@ -48,8 +49,8 @@ class Celery(Configured):
     """A Celery app on TaskMQ's engine: `app = Celery("proj", broker="sqlite:///proj.db")`.
 
     `broker`, `backend`, `include` and settings given as keywords win over `config_from_object`.
-    `task_cls` is the base of the tasks. Raises `ImproperlyConfigured` for parts of Celery that TaskMQ has none
-    of (`amqp`, `events`, `log`, `control` classes, a `loader`).
+    `task_cls` is the base of the tasks. Raises `ImproperlyConfigured` for parts of Celery that TaskMQ has
+    none of (`amqp`, `events`, `log`, `control` classes, a `loader`). `clock` and `random` are for tests.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Celery(Configured):
         strict_typing: bool = True,
         config_source_silent: bool = False,
         clock: Clock | None = None,
+        random: Random | None = None,
         **settings: Any,
     ) -> None:
         for name, value in (
@@ -105,6 +107,7 @@ class Celery(Configured):
         # code happens to call the first task.
         self._base_dir = project_dir(calling_module())
         self._clock = clock
+        self._random = random
         self._tasks = TaskRegistry()
         self._pending: deque[Any] = deque()
         self._mutex = threading.RLock()
@@ -261,6 +264,7 @@ class Celery(Configured):
             config,
             name=self.main or "",
             clock=self._clock,
+            random=self._random,
             id_source=ids.uuid,
             base_dir=self._base_dir,
         )

@@ -88,7 +88,7 @@ def result_for(app: Celery, message: Message) -> AsyncResult:
     result = app.AsyncResult(message.task_id, task_name=message.task)
     result.ignored = not message.store_result
     parent = get_current_worker_task()
-    if parent is not None and parent.trail:
+    if parent is not None:
         parent.add_trail(result)
     return result
 

@@ -62,6 +62,8 @@ class Context:
     # What `retry(throw=False)` asked for; carried out when the body returns.
     _pending_retry: BaseException | None = None
     _engine: EngineContext | None = None
+    #: The last state `update_state` gave this run, and its value.
+    _own_state: tuple[str, Any] | None = None
     _children: list[Any] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -371,6 +371,9 @@ class Task:
         """Note a result as a child of the run that is going on."""
         if self.trail:
             self.request.children.append(result)
+            if self.request._engine is not None:
+                for task_id in result.own_ids():
+                    self.request._engine.note_child(task_id)
         return result
 
     # -- for subclasses ---------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from taskmq.states import State
 if TYPE_CHECKING:
     from taskmq.compat.app.task import Task
 
-__all__ = ("update_state", "final_record")
+__all__ = ("update_state", "keep_own_state", "final_record")
 
 _FINAL = {
     states.SUCCESS: State.SUCCEEDED,
@@ -37,7 +37,23 @@ def update_state(task: Task, task_id: str | None, state: str | None, meta: Any) 
     if context is not None and context.task_id == task_id and state not in _FINAL:
         # Fenced: a run that lost its lease cannot overwrite what its successor reports.
         context.progress(meta, state)
+        task.request._own_state = (state, meta)
         return
+    _write(task, task_id, state, meta)
+
+
+def keep_own_state(task: Task) -> None:
+    """Write the last state a run gave itself, before it ends by `Ignore`.
+
+    Progress reaches the store with the worker's next turn, and one on its way is dropped for the ending
+    that follows it; an ignored run has no ending of its own to store.
+    """
+    request = task.request
+    if request._own_state is not None and request.id is not None:
+        _write(task, request.id, *request._own_state)
+
+
+def _write(task: Task, task_id: str, state: str, meta: Any) -> None:
     engine = task.app.engine
     if state in _FINAL:
         record = final_record(task.app, task_id, state, meta, task.name)

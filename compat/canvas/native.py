@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from taskmq import errors, workflow
+from taskmq.compat._state import get_current_worker_task
 from taskmq.compat.app.options import ancestors, checked
 from taskmq.compat.app.options import engine_options as options_of_call
 from taskmq.compat.app.options import routed as routed_options
@@ -34,7 +35,9 @@ def send(sig: Signature) -> Any:
         result = call.apply_async()
     except errors.TransportError as exc:
         raise OperationalError(str(exc)) from exc
-    return _result_of(app, result)
+    made = _result_of(app, result)
+    parent = get_current_worker_task()
+    return parent.add_trail(made) if parent is not None else made
 
 
 def wire(app: Celery, sig: Any) -> dict[str, Any]:
