@@ -15,6 +15,7 @@ from taskmq.policy.bands import Head, top_band
 from taskmq.transports.base import ALL_BANDS, QueueShare
 from taskmq.transports.operators import Peeked
 from taskmq.transports.sqlite.catalog import Lane
+from taskmq.transports.sqlite.due import bands
 from taskmq.transports.sqlite.heads import open_lanes
 from taskmq.transports.sqlite.rotation import Rotation
 from taskmq.transports.sqlite.rows import M_COLUMNS, PLACE_COLUMNS, Place
@@ -25,7 +26,7 @@ _READY = (
     f"SELECT {PLACE_COLUMNS} FROM ready WHERE lane = ? AND (npri, visible_at, seq) > (?, ?, ?) "  # noqa: S608
     "ORDER BY npri, visible_at, seq LIMIT ?"
 )
-_DUE = f"SELECT {PLACE_COLUMNS} FROM scheduled WHERE due_at <= ?"  # noqa: S608
+_DUE = f"SELECT {PLACE_COLUMNS} FROM scheduled WHERE npri = ? AND due_at <= ?"  # noqa: S608
 _FIRST = (-1000, 0, 0)
 
 
@@ -75,9 +76,11 @@ class _Line:
 
 def _due_places(tx: Tx) -> dict[int, list[Place]]:
     due: dict[int, list[Place]] = {}
-    for row in tx.execute(_DUE, (tx.now,)).fetchall():
-        place = Place._make(row)
-        due.setdefault(place.lane, []).append(place)
+    for npri, first in bands(tx):
+        if first <= tx.now:
+            for row in tx.execute(_DUE, (npri, tx.now)).fetchall():
+                place = Place._make(row)
+                due.setdefault(place.lane, []).append(place)
     return due
 
 

@@ -19,6 +19,11 @@ MESSAGE_COLUMNS = (
     "message_id, task_id, task, lane, npri, expires_at, max_deliveries, ack, retries, rate_interval, "
     "key, key_limit, follow, body, meta"
 )
+# What `encode` gives, in order; the write transaction adds sequence, lane and times.
+ENCODED_COLUMNS = (
+    "message_id, task_id, task, npri, expires_at, max_deliveries, ack, retries, rate_interval, "
+    "key, key_limit, follow, body, meta"
+)
 M_COLUMNS = ", ".join("m." + name.strip() for name in MESSAGE_COLUMNS.split(","))
 
 

@@ -13,12 +13,11 @@ from typing import Any
 
 from taskmq.transports.sqlite.endings import end, ended_instead
 from taskmq.transports.sqlite.places import INSERT_READY, await_turn, schedule
-from taskmq.transports.sqlite.rows import Encoded, Place
+from taskmq.transports.sqlite.rows import ENCODED_COLUMNS, Encoded, Place
 from taskmq.transports.sqlite.tx import Tx
 
 _INSERT = (
-    "INSERT INTO message(seq, lane, visible_at, enqueued_at, message_id, task_id, task, npri, expires_at, "
-    "max_deliveries, ack, retries, rate_interval, key, key_limit, follow, body, meta) "
+    f"INSERT INTO message(seq, lane, visible_at, enqueued_at, {ENCODED_COLUMNS}) "  # noqa: S608
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 # Sequence and stamp of the newest live message; is it known; is there any revocation.

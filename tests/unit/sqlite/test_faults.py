@@ -10,6 +10,13 @@ from taskmq import errors
 from taskmq.transports.sqlite.faults import is_full, is_io, primary_code, translate
 
 
+def coded(text: str, code: int) -> sqlite3.Error:
+    """As Python 3.11 and newer raise it."""
+    error = sqlite3.OperationalError(text)
+    setattr(error, "sqlite_errorcode", code)  # noqa: B010 - the name is new in 3.11
+    return error
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -33,8 +40,7 @@ def test_a_text_without_a_code_is_understood(text: str, expected: type) -> None:
 
 
 def test_a_code_counts_more_than_the_text() -> None:
-    error = sqlite3.OperationalError("something new")
-    error.sqlite_errorcode = 13 | (1 << 8)  # type: ignore[misc]
+    error = coded("something new", 13 | (1 << 8))
 
     assert primary_code(error) == 13
     assert is_full(error)
@@ -55,8 +61,7 @@ def test_a_value_that_cannot_be_stored_is_the_callers_fault(error: Exception) ->
 
 @pytest.mark.parametrize(("code", "found"), [(13, True), (10, False)])
 def test_a_full_device_is_recognised(code: int, found: bool) -> None:
-    error = sqlite3.OperationalError("x")
-    error.sqlite_errorcode = code  # type: ignore[misc]
+    error = coded("x", code)
 
     assert is_full(error) is found
     assert is_io(error) is not found

@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_made_names_file_and_user(
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(files.os, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
 
     with pytest.raises(TransportUnavailable) as refused:
         files.prepare(path, OPTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ class Commits:
 
     def together(self, *works):
         """Submit each from a thread of its own while a transaction is under way."""
-        answers = [None] * len(works)
+        answers: list[Any] = [None] * len(works)
 
         def submit(number, work):
             try:
@@ -47,7 +48,7 @@ class Commits:
                 thread = threading.Thread(target=submit, args=(number, work))
                 thread.start()
                 threads.append(thread)
-                wait_until(lambda n=number: len(self.group._queue) == n + 1)
+                wait_until(lambda: len(self.group._queue) == len(threads))
         for thread in threads:
             thread.join(10)
         return answers

@@ -23,9 +23,7 @@ class Waiting:
         self.time += seconds
 
     def lock(self, path: Path, timeout: float = 1.0) -> FileLock:
-        return FileLock(
-            str(path), timeout=timeout, sleep=self.sleep, monotonic=lambda: self.time
-        )
+        return FileLock(str(path), timeout=timeout, sleep=self.sleep, monotonic=lambda: self.time)
 
 
 @pytest.fixture

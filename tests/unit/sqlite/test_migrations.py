@@ -21,7 +21,7 @@ def connection(path: Path):
     connection.close()
 
 
-def version(connection: sqlite3.Connection) -> int:
+def version(connection: sqlite3.Connection):
     return connection.execute("PRAGMA user_version").fetchone()[0]
 
 

@@ -12,7 +12,7 @@ from taskmq.clock import FakeClock
 from taskmq.errors import EncodeError
 from taskmq.message import ConcurrencyKey, Message, Rate
 from taskmq.states import AckMode
-from taskmq.transports.sqlite.rows import encode, to_message
+from taskmq.transports.sqlite.rows import ENCODED_COLUMNS, MESSAGE_COLUMNS, encode, to_message
 from taskmq.transports.sqlite.times import micros, seconds
 
 NOW = FakeClock().now()
@@ -49,17 +49,11 @@ messages = st.builds(
 
 
 def stored(message: Message) -> Message:
-    names = (
-        "message_id task_id task npri expires_at max_deliveries ack retries rate_interval key "
-        "key_limit follow body meta"
-    ).split()
-    row = dict(zip(names, encode(message).columns, strict=True), lane=7)
-    order = (
-        "message_id task_id task lane npri expires_at max_deliveries ack retries rate_interval key "
-        "key_limit follow body meta"
-    ).split()
+    row = dict(zip(ENCODED_COLUMNS.split(", "), encode(message).columns, strict=True), lane=7)
     rate_key = None if message.rate is None else message.rate.key
-    return to_message([row[name] for name in order], lambda lane: (message.queue, rate_key))
+    return to_message(
+        [row[name] for name in MESSAGE_COLUMNS.split(", ")], lambda lane: (message.queue, rate_key)
+    )
 
 
 @given(messages)

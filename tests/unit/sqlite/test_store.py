@@ -239,8 +239,13 @@ def test_a_full_log_is_copied_back_before_a_settle_gives_up(
         return real(group, durable=durable)
 
     checkpoint = store._checkpoint
+
+    def copied():
+        calls.append("checkpoint")
+        return checkpoint()
+
     monkeypatch.setattr(store, "_transaction", full_once)
-    monkeypatch.setattr(store, "_checkpoint", lambda: calls.append("checkpoint") or checkpoint())
+    monkeypatch.setattr(store, "_checkpoint", copied)
 
     assert transport.settle([Outcome(delivery=held, verb=Verb.FINISH)]) == ()
     assert calls == ["transaction", "checkpoint", "transaction"]
@@ -294,7 +299,7 @@ def test_a_commit_that_breaks_off_is_unknown_not_refused(
 def test_full_durability_waits_for_the_disk_at_submits_only(path: Path, bench) -> None:
     transport = SQLiteTransport(path, options=SQLiteOptions(durability="full"))
     transport.open()
-    levels: dict[str, int] = {}
+    levels: dict[str, str] = {}
     connection = transport._store._writer
     assert connection is not None
 

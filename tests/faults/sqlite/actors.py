@@ -1,0 +1,178 @@
+"""Processes that something happens to: each writes lines to a log of its own that survives its death.
+
+python -m tests.faults.sqlite.actors NAME DATABASE [ARGUMENT ...]
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from taskmq.errors import TransportMoved
+from taskmq.message import Message
+from taskmq.transports.base import Outcome, QueueShare, ReserveRequest, Verb
+from taskmq.transports.sqlite import SQLiteTransport, migrations
+
+QUEUES = (QueueShare("q"),)
+FOREVER = 60.0
+
+
+def say(line: str) -> None:
+    """One line in one write: nothing of it is lost when the process is killed."""
+    os.write(1, f"{line}\n".encode())
+
+
+def message(name: str) -> Message:
+    return Message(message_id=name, task_id=name, task="t", queue="q", body=b"[[], {}, {}]")
+
+
+def opened(path: str) -> SQLiteTransport:
+    transport = SQLiteTransport(path)
+    transport.open()
+    return transport
+
+
+def hold(path: str) -> None:
+    """Stay inside a write transaction that has stored one message."""
+    transport = opened(path)
+
+    def stay(connection) -> None:
+        connection.execute("INSERT INTO queue(name) VALUES ('half')")
+        say("inside")
+        time.sleep(FOREVER)
+
+    transport._store.write(stay)
+
+
+def hold_and_fork(path: str) -> None:
+    """The same, with a forked child that lives on."""
+    transport = opened(path)
+
+    def stay(_) -> None:
+        pid = os.fork()
+        if pid == 0:
+            say(f"child {os.getpid()}")
+            time.sleep(FOREVER)
+            os._exit(0)
+        say("inside")
+        time.sleep(FOREVER)
+
+    transport._store.write(stay)
+
+
+def hold_until_told(path: str) -> None:
+    """Hold the write lock until SIGUSR1."""
+    transport = opened(path)
+    told = threading.Event()
+    signal.signal(signal.SIGUSR1, lambda *_: told.set())
+
+    def stay(_) -> None:
+        say("inside")
+        told.wait(FOREVER)
+
+    transport._store.write(stay)
+
+
+def fork_and_submit(path: str, count: str) -> None:
+    """Open and use a transport, fork, and go on with it on both sides, its threads included."""
+    transport = opened(path)
+    transport.submit([message("before")])
+    transport.operators.queues()
+    transport.wait(0)
+    # One thread is always in the middle of something when the fork comes.
+    stop = threading.Event()
+
+    def busy() -> None:
+        number = 0
+        while not stop.is_set():
+            transport.submit([message(f"busy{number}")])
+            number += 1
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    children = []
+    for child in range(5):
+        pid = os.fork()
+        if pid == 0:
+            for number in range(int(count)):
+                transport.submit([message(f"child{child}-{number}")])
+            found = transport.operators.find(f"child{child}-0")
+            transport.close()
+            os._exit(0 if found else 1)
+        children.append(pid)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    stop.set()
+    thread.join()
+    transport.submit([message("after")])
+    transport.close()
+    say(f"codes {codes}")
+
+
+def produce(path: str, name: str, count: str = "1000000") -> None:
+    """Submit one message after another and log each that was accepted."""
+    transport = opened(path)
+    for number in range(int(count)):
+        task_id = f"{name}-{number}"
+        try:
+            transport.submit([message(task_id)])
+        except TransportMoved:
+            say(f"refused {task_id}")
+        else:
+            say(f"accepted {task_id}")
+    transport.close()
+    say("done")
+
+
+def consume(path: str, name: str, count: str) -> None:
+    """Reserve and finish until `count` messages are gone; log each."""
+    transport = opened(path)
+    request = ReserveRequest(worker=name, queues=QUEUES, slots=4)
+    outcomes: list[Outcome] = []
+    finished = 0
+    while finished < int(count):
+        turn = transport.turn(outcomes, request)
+        finished += len(outcomes)
+        outcomes = [Outcome(delivery=d, verb=Verb.FINISH) for d in turn.deliveries]
+        for delivery in turn.deliveries:
+            say(f"took {delivery.message.task_id}")
+        if not outcomes and not turn.more:
+            transport.wait(0.05)
+            if transport.results.get("stop") is not None:
+                break
+    transport.close()
+    say("done")
+
+
+def die_in_a_migration(path: str) -> None:
+    """Be killed in the middle of the second step of a migration."""
+    import sqlite3
+
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    steps = ("CREATE TABLE a(x);\n", "ALTER TABLE a ADD COLUMN y;\nSELECT die();\n")
+    migrations.migrate(connection, path, steps)
+
+
+ACTORS: dict[str, Callable[..., None]] = {
+    call.__name__: call
+    for call in (
+        hold,
+        hold_and_fork,
+        hold_until_told,
+        fork_and_submit,
+        produce,
+        consume,
+        die_in_a_migration,
+    )
+}
+
+ROOT = Path(__file__).resolve().parents[3]
+
+if __name__ == "__main__":
+    ACTORS[sys.argv[1]](*sys.argv[2:])
