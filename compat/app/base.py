@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from taskmq import ids
 from taskmq.app import App
@@ -163,6 +163,12 @@ class Celery(Configured):
     @Task.setter
     def Task(self, cls: Any) -> None:  # noqa: N802
         self.__dict__["_task_base"] = cls
+
+    @overload
+    def task(self, fn: Callable[..., Any], /) -> Any: ...
+
+    @overload
+    def task(self, **options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 
     def task(self, *args: Any, **options: Any) -> Any:
         """Declare a task: `@app.task` or `@app.task(bind=True, priority=5, ...)`.

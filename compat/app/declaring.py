@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from taskmq.compat import _state
 from taskmq.compat.app.retrying import with_autoretry
@@ -53,6 +53,14 @@ def declare(app: Celery, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         return promise
 
     return _with_or_without_options(args, decorate, "@app.task")
+
+
+@overload
+def shared_task(fn: Callable[..., Any], /) -> Any: ...
+
+
+@overload
+def shared_task(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 
 
 def shared_task(*args: Any, **options: Any) -> Any:

@@ -222,6 +222,7 @@ SECURITY = _rows(
 STORES = _rows(
     ("cache_backend", None, "CELERY_CACHE_BACKEND"),
     ("cache_backend_options", {}, "CELERY_CACHE_BACKEND_OPTIONS"),
+    ("database_engine_callback", None, "DATABASE_ENGINE_CALLBACK"),
     ("database_create_tables_at_setup", True, "DATABASE_CREATE_TABLES_AT_SETUP"),
     ("database_engine_options", {}, "CELERY_RESULT_ENGINE_OPTIONS"),
     ("database_short_lived_sessions", False, "CELERY_RESULT_DB_SHORT_LIVED_SESSIONS"),

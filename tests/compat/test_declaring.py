@@ -118,7 +118,7 @@ def test_bound_task_gets_itself_first(app: Celery) -> None:
 def test_class_based_task_is_registered_as_an_instance(
     app: Celery, make_worker: MakeWorker
 ) -> None:
-    class Adder(app.Task):  # type: ignore[misc]
+    class Adder(app.Task):  # type: ignore[name-defined, misc]
         name = "adder"
 
         def run(self, x: int, y: int) -> int:
@@ -158,9 +158,9 @@ def test_pydantic_tasks_are_refused_at_the_decorator(app: Celery) -> None:
 
 def test_options_by_position_are_refused(app: Celery) -> None:
     with pytest.raises(TypeError, match="options are keywords"):
-        app.task("name")
+        app.task("name")  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="exactly 1 argument"):
-        app.task(len, len)
+        app.task(len, len)  # type: ignore[call-overload]
 
 
 def test_two_functions_under_one_name_warn_and_the_first_stays(app: Celery) -> None:

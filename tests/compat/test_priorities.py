@@ -183,11 +183,10 @@ def test_that_scale_is_0_to_9(make_app: MakeApp) -> None:
     level = declare_level(app)
 
     for priority in (-1, 10):
-        with pytest.raises(PriorityError, match="0.*9"):
+        with pytest.raises(PriorityError, match=r"0\.\.9"):
             level.apply_async(priority=priority)
-    with pytest.raises(ConfigError, match="0.*9"):
+    with pytest.raises(ConfigError, match=r"0\.\.9"):
         app.task(name="below", priority=-1)(_level)
-        _ = app.engine.registry
 
 
 def test_unknown_scale_is_named(make_app: MakeApp) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def test_retry_runs_again_under_the_same_id_after_the_countdown(
     worker.advance(30)
 
     assert [(task_id, n) for task_id, n, _ in runs] == [(result.id, n) for n in range(3)]
-    assert [b[2] - a[2] for a, b in zip(runs, runs[1:], strict=False)] == [7, 7]
+    assert [b[2] - a[2] for a, b in pairwise(runs)] == [7, 7]
     assert (result.get(), result.retries) == ("done", 2)
 
 
@@ -50,7 +51,12 @@ def test_state_between_tries_is_retry_with_the_cause(app: Celery, make_worker: M
 def test_time_of_the_retry(app: Celery, make_worker: MakeWorker, kind: str) -> None:
     worker = make_worker(app)
     moment = datetime.fromtimestamp(worker.clock.now() + 40, timezone.utc)
-    options = {"default": {}, "eta": {"eta": moment}, "zero": {"countdown": 0}}[kind]
+    by_kind: dict[str, dict[str, Any]] = {
+        "default": {},
+        "eta": {"eta": moment},
+        "zero": {"countdown": 0},
+    }
+    options = by_kind[kind]
     waits = {"default": 25, "eta": 40, "zero": 0}[kind]
     runs: list[float] = []
 
@@ -285,7 +291,7 @@ def test_backoff_doubles_from_its_factor_up_to_its_maximum(
     job.delay()
     make_worker(app).advance(200)
 
-    waits = [b - a for a, b in zip(times, times[1:], strict=False)]
+    waits = [b - a for a, b in pairwise(times)]
     assert waits == pytest.approx([3, 6, 12, 20, 20], abs=0.01)
 
 

@@ -18,8 +18,8 @@ from taskmq.compat.exceptions import (
     caught_as_billiard,
 )
 from taskmq.message import Delivery
-from taskmq.pools.execution import execute
 from taskmq.pools.base import Job
+from taskmq.pools.execution import execute
 from taskmq.states import State
 from tests.compat.conftest import MakeWorker
 
@@ -366,7 +366,7 @@ def test_soft_limit_raises_what_celery_and_billiard_users_catch(
     monkeypatch.setitem(sys.modules, "billiard.exceptions", billiard)
     both = job.adapter.soft_limit_error
     assert issubclass(both, SoftTimeLimitExceeded)
-    assert issubclass(both, billiard.SoftTimeLimitExceeded)  # type: ignore[attr-defined]
+    assert issubclass(both, billiard.SoftTimeLimitExceeded)
     assert both is job.adapter.soft_limit_error
     assert caught_as_billiard(KeyError) is KeyError
 

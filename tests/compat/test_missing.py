@@ -1,0 +1,58 @@
+"""Parts of Celery that are not there yet say so, and say what to use."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from taskmq.compat import Celery
+from taskmq.compat._missing import _ATTRIBUTES, _MODULES, NotThereYet
+
+
+@pytest.mark.parametrize("name", sorted(_ATTRIBUTES["app"]))
+def test_attribute_of_an_app(app: Celery, name: str) -> None:
+    with pytest.raises(NotThereYet, match=rf"app\.{name} is not there yet: \S+"):
+        getattr(app, name)
+    assert not hasattr(app, name)
+
+
+@pytest.mark.parametrize("name", sorted(_ATTRIBUTES["task"]))
+def test_attribute_of_a_task(app: Celery, name: str) -> None:
+    task = app.task(lambda: None)
+
+    with pytest.raises(NotThereYet, match=rf"task\.{name} is not there yet"):
+        getattr(task, name)
+
+
+def test_attribute_of_the_backend(app: Celery) -> None:
+    with pytest.raises(NotThereYet, match="AsyncResult"):
+        _ = app.backend.client
+
+
+def test_name_that_celery_has_not_either_is_a_plain_error(app: Celery) -> None:
+    task = app.task(lambda: None)
+    for owner in (app, task, app.backend):
+        with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+            _ = owner.nonsense
+    assert getattr(task, "nonsense", 3) == 3
+
+
+@pytest.mark.parametrize("name", sorted(_MODULES))
+def test_module(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=f"taskmq.compat.{name} is not there yet"):
+        importlib.import_module(f"taskmq.compat.{name}")
+
+
+def test_module_that_celery_has_not_either_is_a_plain_error() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'taskmq\.compat\.nonsense'"):
+        importlib.import_module("taskmq.compat.nonsense")
+
+
+@pytest.mark.parametrize("name", ["amqp", "events", "log", "control", "loader", "tasks", "fixups"])
+def test_class_of_ones_own(name: str) -> None:
+    given: dict[str, Any] = {name: ["x"] if name == "fixups" else "x:Y"}
+
+    with pytest.raises(Exception, match=f"Celery\\({name}=\\)"):
+        Celery(set_as_current=False, **given)
