@@ -21,6 +21,7 @@ class Actor:
 
     def __init__(self, started: Processes, path: Path, name: str, *arguments: str) -> None:
         self._started = started
+        self.name = name
         self.process: subprocess.Popen[str] = started.python(
             "-m",
             "tests.faults.sqlite.actors",
@@ -51,7 +52,11 @@ class Actor:
             assert found or self.process.poll() is None, self._started.log(self.process)
             return found
 
-        return wait_until(look, timeout, what=f"{word!r} from {self.process.args}")[0]
+        return wait_until(look, timeout, what=f"{word!r} from {self.name}")[0]
+
+    def until_many(self, word: str, count: int) -> None:
+        """Wait until it has said a word so many times."""
+        wait_until(lambda: len(self.said(word)) >= count, 20, what=f"{word!r} from {self.name}")
 
     def kill(self) -> None:
         self.process.kill()

@@ -23,7 +23,7 @@ def stored(path: Path) -> list[str]:
 def test_what_a_killed_producer_was_told_is_stored(actor, path: Path) -> None:
     producers = [actor("produce", name) for name in ("a", "b", "c")]
     for producer in producers:
-        wait_until(lambda p=producer: len(p.said("accepted")) >= 20)
+        producer.until_many("accepted", 20)
         producer.kill()
 
     accepted = [task_id for producer in producers for task_id in producer.said("accepted")]
@@ -47,13 +47,13 @@ def test_a_migration_that_is_killed_leaves_the_version_before(actor, path: Path)
 
 def test_a_file_moved_under_a_producer_keeps_all_it_took(actor, path: Path) -> None:
     producer = actor("produce", "a")
-    wait_until(lambda: len(producer.said("accepted")) >= 20)
+    producer.until_many("accepted", 20)
     moved = path.with_name("moved.db")
     for suffix in ("", "-wal", "-shm"):
         os.rename(f"{path}{suffix}", f"{moved}{suffix}")
     producer.until("refused")
     before = len(producer.said("accepted"))
-    wait_until(lambda: len(producer.said("accepted")) >= before + 20)
+    producer.until_many("accepted", before + 20)
     producer.kill()
 
     accepted = set(producer.said("accepted"))

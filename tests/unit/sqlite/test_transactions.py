@@ -19,7 +19,12 @@ def locks(bench, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     taken: list[str] = []
     lock = bench.transport._store._lock
     real = lock.acquire
-    monkeypatch.setattr(lock, "acquire", lambda: taken.append("lock") or real())
+
+    def acquire() -> None:
+        taken.append("lock")
+        real()
+
+    monkeypatch.setattr(lock, "acquire", acquire)
     return taken
 
 
@@ -202,7 +207,7 @@ def test_an_abandoned_chord_is_forgotten_some_day_with_its_parts(bench) -> None:
     bench.finish(bench.take(), part(bench, 0))
     store = bench.transport._store
 
-    def rows() -> int:
+    def rows():
         return store.read(
             lambda c: c.execute(
                 "SELECT (SELECT count(*) FROM chord) + (SELECT count(*) FROM chord_part)"
