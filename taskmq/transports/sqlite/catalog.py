@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from taskmq.transports.base import QueueShare
 
+_LOOK = "SELECT version, EXISTS(SELECT 1 FROM revoked) FROM catalog"
 # Sets of lanes remembered; a process asks for one or two.
 _SETS = 64
 
@@ -66,12 +67,13 @@ class Catalog:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    def refresh(self, connection: sqlite3.Connection) -> None:
-        """Make lanes and pauses current."""
-        version = connection.execute("SELECT version FROM catalog").fetchone()[0]
+    def refresh(self, connection: sqlite3.Connection) -> bool:
+        """Make lanes and pauses current; whether anything is revoked, which the same look tells."""
+        version, revocations = connection.execute(_LOOK).fetchall()[0]
         if version != self._version:
             self._load(connection)
             self._version = version
+        return bool(revocations)
 
     def _load(self, connection: sqlite3.Connection) -> None:
         queues = connection.execute("SELECT id, name, paused FROM queue").fetchall()

@@ -37,7 +37,7 @@ def open_lanes(tx: Tx, queues: Sequence[QueueShare], *, with_token: bool = False
 
     With `with_token` a rate-limited lane counts only while it has a token: what a peek may promise.
     """
-    tx.catalog.refresh(tx.connection)
+    tx.refresh()
     found = tx.catalog.lanes_of(tuple(queues))
     if not found.rate_keys:
         return found

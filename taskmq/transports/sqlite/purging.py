@@ -42,7 +42,7 @@ def _delete(tx: Tx, seqs: list[int]) -> None:
 
 
 def _lanes(tx: Tx, queue: str) -> list[int]:
-    tx.catalog.refresh(tx.connection)
+    tx.refresh()
     return [lane.id for lane in tx.catalog.lanes(queue)]
 
 

@@ -38,6 +38,7 @@ class Store:
 
     def __init__(self, path: Path, options: SQLiteOptions, random: Random) -> None:
         self.path = str(path)
+        self._log_path = f"{path}-wal"
         self.options = options
         #: Whether `open` found no file and made one.
         self.created = False
@@ -108,7 +109,7 @@ class Store:
             # Read once, so that the log exists and can be recognised.
             writer.execute("SELECT version FROM catalog").fetchall()
             self._database = files.identity(self.path)
-            self._log = files.identity(f"{self.path}-wal")
+            self._log = files.identity(self._log_path)
         finally:
             self._lock.release()
         self._writer = writer
@@ -287,6 +288,8 @@ class Store:
     def _check_file(self) -> None:
         """Refuse to write into a file that nobody else can find any more (measured: SQLite would)."""
         found = files.identity(self.path)
+        if found == self._database and files.identity(self._log_path) == self._log:
+            return
         if found != self._database:
             what = "deleted" if found is None else "replaced"
             # The reader may be in use by another thread; it finds out by itself.
@@ -297,8 +300,7 @@ class Store:
                 f"{self.path} was {what} while it was open; nothing was stored. "
                 "The next call uses the file that is there then"
             )
-        if files.identity(f"{self.path}-wal") != self._log:
-            raise TransportCorrupt(
-                f"{self.path}-wal was deleted or replaced while the database was open; stop every process "
-                f"that uses {os.path.basename(self.path)} before anything is written"
-            )
+        raise TransportCorrupt(
+            f"{self._log_path} was deleted or replaced while the database was open; stop every process "
+            f"that uses {os.path.basename(self.path)} before anything is written"
+        )

@@ -207,7 +207,7 @@ class SQLiteTransport(Transport):
 
     def next_due(self, queues: Sequence[QueueShare]) -> float | None:
         def work(tx: Tx) -> float | None:
-            tx.catalog.refresh(tx.connection)
+            tx.refresh()
             lanes = [lane.id for share in queues for lane in tx.catalog.lanes(share.name)]
             return next_due(tx, lanes)
 

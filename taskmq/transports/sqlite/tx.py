@@ -74,12 +74,16 @@ class Tx:
         rows = self.execute(sql, parameters).fetchall()
         return rows[0] if rows else None
 
+    def refresh(self) -> None:
+        """Make the catalog current: before pauses count, and before lanes are listed."""
+        self._any_revoked = self.catalog.refresh(self.connection)
+
     def names_of(self, lane: int) -> tuple[str, str | None]:
         """Queue and rate key of a lane, also of one that another process made meanwhile."""
         try:
             return self.catalog.names_of(lane)
         except KeyError:
-            self.catalog.refresh(self.connection)
+            self.refresh()
             return self.catalog.names_of(lane)
 
     def plain_lane(self, lane: int) -> int:
