@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from taskmq.clock import Clock
 from taskmq.pools.base import Completion, Ending, Job, Pool
-from taskmq.pools.execution import aexecute
-from taskmq.pools.interruptible import Interruptible
+from taskmq.pools.execution import aexecute, interrupted
+from taskmq.pools.interruptible import Interruptible, wind_up
 from taskmq.pools.outbox import LocalControl, Outbox
 from taskmq.pools.soft_limit import soft_limit_error
 from taskmq.pools.threads import RunThreads, ThreadRun, abandoned
@@ -48,13 +48,13 @@ class LoopRun:
         self._task: asyncio.Task[Completion] | None = None
         self._inside: Interruptible | None = None
 
-    def begin(self, app: App, outbox: Outbox) -> None:
-        """Start it; on the loop."""
+    def begin(self, app: App, outbox: Outbox, over: Callable[[], bool]) -> None:
+        """Start it; on the loop. `over` says whether the loop has come to its end."""
         task = asyncio.ensure_future(aexecute(app, self.job, self.control, around=self._around))
         self._task = task
         # A callback and not a line after the await: it also comes when the task is cancelled before it
         # first runs.
-        task.add_done_callback(lambda done: outbox.put(self._completion(done)))
+        task.add_done_callback(lambda done: outbox.put(self._completion(done, over())))
 
     async def _around(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         self._inside = Interruptible(coroutine)
@@ -71,14 +71,16 @@ class LoopRun:
         if self._task is not None:
             self._task.cancel()
 
-    def _completion(self, done: asyncio.Task[Completion]) -> Completion:
+    def _completion(self, done: asyncio.Task[Completion], over: bool) -> Completion:
         if self.forced is not None:
             ending, reason = self.forced
             return Completion(number=self.job.number, ending=ending, error=reason)
-        if done.cancelled():
-            error = "it was cancelled before it began"
-            return Completion(number=self.job.number, ending=Ending.NOT_STARTED, error=error)
-        return done.result()
+        if not done.cancelled():
+            return done.result()
+        if over:
+            error = "the event loop ended while it ran"
+            return Completion(number=self.job.number, ending=Ending.LOST, error=error)
+        return interrupted(self.job, asyncio.CancelledError("the task cancelled itself"))
 
 
 class AsyncioPool(Pool):
@@ -100,6 +102,8 @@ class AsyncioPool(Pool):
         self._ended: list[Completion] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
+        # Set once the loop ends, whoever ended it: what is cancelled from then on did not fail.
+        self._over = False
 
     def can(self, what: str, task: Task[..., Any]) -> bool:
         return what == "soft" or task.is_async
@@ -108,7 +112,13 @@ class AsyncioPool(Pool):
 
     def serve(self) -> None:
         """Run the loop until `stop`; on the main thread."""
-        asyncio.run(self._serve())
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_until_complete(self._serve())
+        finally:
+            self._over = True
+            wind_up(loop)
 
     async def _serve(self) -> None:
         self._stopping = asyncio.Event()
@@ -127,10 +137,10 @@ class AsyncioPool(Pool):
         """Nothing to bring up: the slots are there once `serve` runs."""
 
     def free(self) -> int:
-        return self.size - len(self._running) if self._loop is not None else 0
+        return self.size - len(self._running) if self.up() else 0
 
     def up(self) -> bool:
-        return self._loop is not None
+        return self._loop is not None and not self._over
 
     def dispatch(self, job: Job) -> None:
         now = self._clock.monotonic()
@@ -138,7 +148,7 @@ class AsyncioPool(Pool):
         run: LoopRun | ThreadRun
         if task is not None and task.is_async:
             run = LoopRun(self._app, self._outbox, job, now)
-            if not self._on_loop(run.begin, self._app, self._outbox):
+            if not self._on_loop(run.begin, self._app, self._outbox, lambda: self._over):
                 self._ended.append(
                     Completion(
                         number=job.number, ending=Ending.NOT_STARTED, error="the loop has ended"

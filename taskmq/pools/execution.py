@@ -78,7 +78,10 @@ async def aexecute(
     *,
     around: Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]],
 ) -> Completion:
-    """Run a job of an `async def` on the running loop; its coroutine is awaited through `around`."""
+    """Run a job of an `async def` on the running loop; its coroutine is awaited through `around`.
+
+    Unlike `execute` it lets a cancellation pass: whoever cancelled knows what it means.
+    """
     run = _Run(app, job, control)
     try:
         early = run.prepare()
@@ -89,9 +92,13 @@ async def aexecute(
                 value = run.call()
                 if asyncio.iscoroutine(value):
                     value = await around(value)
+            except asyncio.CancelledError:
+                raise
             except BaseException as exc:
                 return run.raised(exc)
             return run.returned(value)
+    except asyncio.CancelledError:
+        raise
     except BaseException as exc:
         return _broken(job, exc)
 

@@ -71,14 +71,15 @@ def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
                     raise
                 inside.interrupt(task, exc)
     finally:
-        _wind_up(loop)
+        wind_up(loop)
 
 
 async def _await(inside: Interruptible) -> Any:
     return await inside
 
 
-def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+def wind_up(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left on a loop, let it end, and close the loop."""
     try:
         left = asyncio.all_tasks(loop)
         for task in left:

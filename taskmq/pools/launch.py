@@ -46,8 +46,8 @@ def fork_child(app: App, settings: ChildSettings, close: Sequence[int]) -> Start
     """Fork a child that serves `app`. `close` are descriptors of its siblings. Raises `OSError`."""
     ours, theirs = socket.socketpair()
     parent = os.getpid()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    # What is buffered would be written twice.
+    _flush()
     # A signal between the fork and the child's own handlers would be written by the inherited C handler
     # into the coordinator's wake-up pipe, as if it had been sent twice.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import socket
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,14 @@ class Outbox:
         self._items: deque[Completion] = deque()
         self._signalled = False
         self._closed = False
-        self._read, self._write = os.pipe()
-        os.set_blocking(self._read, False)
-        os.set_blocking(self._write, False)
+        # Sockets and not a pipe: Windows can wait for nothing else.
+        self._read, self._write = socket.socketpair()
+        self._read.setblocking(False)
+        self._write.setblocking(False)
 
     @property
     def fd(self) -> int:
-        return self._read
+        return self._read.fileno()
 
     def put(self, completion: Completion) -> None:
         """Add one and wake the coordinator."""
@@ -39,15 +40,15 @@ class Outbox:
         if not self._signalled and not self._closed:
             self._signalled = True
             try:
-                os.write(self._write, b"\0")
-            except (BlockingIOError, OSError):
+                self._write.send(b"\0")
+            except OSError:
                 pass  # full is as good as readable, and closed means nobody waits
 
     def take(self) -> list[Completion]:
         """Everything that has come."""
         if self._signalled and not self._closed:
             try:
-                os.read(self._read, 64)
+                self._read.recv(64)
             except BlockingIOError:
                 pass  # the writer has set the mark and writes in a moment
             self._signalled = False
@@ -61,8 +62,8 @@ class Outbox:
         """Close both ends; items put later are dropped."""
         if not self._closed:
             self._closed = True
-            os.close(self._read)
-            os.close(self._write)
+            self._read.close()
+            self._write.close()
 
 
 class LocalControl:

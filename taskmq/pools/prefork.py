@@ -306,8 +306,8 @@ class PreforkPool(Pool):
             return
         completion = frames.completion_of(frame)
         job = child.job
-        if job is None or completion.number != job.number or child.forced is not None:
-            return  # progress of a thread that outlived its job, or an ending that comes after the kill
+        if job is None or completion.number != job.number:
+            return  # progress of a thread that outlived its job
         self._ended.append(completion)
         if completion.ending is Ending.PROGRESS:
             return
@@ -317,7 +317,8 @@ class PreforkPool(Pool):
             child.leave()
             child.hard_at = self._clock.monotonic() + LEAVE_TIMEOUT
             self._fill()
-        elif child.phase is Phase.READY:
+        elif child.phase is Phase.READY and child.forced is None:
+            # One that ended just before it was killed has its ending, and no other job.
             self._idle.append(child)
 
     def _worn_out(self, child: Child, completion: Completion, meta: dict[str, object]) -> bool:

@@ -48,6 +48,11 @@ class Chores:
                 starvation_after=rules.starvation_after,
             )
 
+    def arrive(self) -> None:
+        """Write this worker's row for the first time."""
+        if self._heartbeat is not None:
+            self._attempt("a heartbeat", self._beat)
+
     def run(self, now: float) -> bool:
         """Do what is due; whether one of them wants to go on at once."""
         worker = self._worker

@@ -82,9 +82,10 @@ class Coordinator:
         return self.ladder.stage
 
     def open(self) -> None:
-        """Start the pool and come online."""
+        """Start the pool and come online, so that commands find this worker before its first task runs."""
         self.pool.start()
         self.events.add(kinds.WORKER_ONLINE, queues=[q.name for q in self.rules.queues])
+        self.chores.arrive()
 
     def stop(self, reason: str, *, at_once: bool = False) -> None:
         """Drain and stop; asked a second time, or `at_once`, stop now. From any thread."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from taskmq.message import Delivery
 from taskmq.pools.base import Completion, Ending, Job, Pool
+from taskmq.transports.base import Outcome
 from taskmq.worker.holding import Holding
 from taskmq.worker.outbound import Outbound
 from taskmq.worker.outcomes import Settling
-from taskmq.worker.reporting import Reporter
+from taskmq.worker.reporting import Reporter, label
 from taskmq.worker.rules import Rules
 
 if TYPE_CHECKING:
     from taskmq.app import App
     from taskmq.retry import RetryPolicy
+
+
+log = logging.getLogger("taskmq.worker")
 
 
 class Dispatcher:
@@ -82,12 +88,22 @@ class Dispatcher:
             del self._held.running[completion.number]
         if running.lost:
             return  # it was said when the lease was lost
-        outcome = self._settling.outcome(completion, running.delivery, now)
+        outcome = self._outcome(completion, running.delivery, now)
         self._reporter.ended(completion, outcome)
         if progress:
             self._outbound.progress(outcome)
         else:
             self._outbound.add(outcome)
+
+    def _outcome(self, completion: Completion, delivery: Delivery, now: float) -> Outcome:
+        try:
+            return self._settling.outcome(completion, delivery, now)
+        except Exception:
+            # What follows a message may come from anybody. Nothing in it ends the worker (I10), and the
+            # task's own ending stands.
+            log.exception("what follows task %s cannot be worked out", label(delivery.message))
+            plain = replace(delivery, message=replace(delivery.message, follow=None))
+            return self._settling.outcome(replace(completion, follow=None), plain, now)
 
     def _limits(
         self, task_name: str, hard: float | None, soft: float | None

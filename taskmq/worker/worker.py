@@ -108,10 +108,17 @@ class Worker:
         """Tasks get this thread, the coordinator one of its own."""
         beside = _Beside(coordinator)
         beside.start()
-        coordinator.pool.serve()
+        failed = False
+        try:
+            coordinator.pool.serve()
+        except BaseException:
+            # A task stopped the loop itself, say; nothing can run here any more.
+            log.critical("the pool's main thread failed", exc_info=True)
+            failed = True
         beside.main_thread_is_back.set()
+        coordinator.stop("its main thread ended", at_once=True)
         beside.join()
-        return beside.code
+        return EXIT_FAILED if failed else beside.code
 
 
 class _Beside(threading.Thread):

@@ -6,6 +6,8 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 import taskmq.testing
 from taskmq import AckMode, App, Context, Result, RetryPolicy, State
 from taskmq.errors import Ignore, Reject
@@ -296,3 +298,20 @@ def test_callbacks_run_with_the_value_of_their_task(make_app: MakeApp) -> None:
     with taskmq.testing.worker(app) as w:
         w.run_until_idle()
     assert seen == [3]
+
+
+@pytest.mark.parametrize(
+    "follow", ["no json", "[1]", '{"chain": 5, "callbacks": "x", "chord": {"size": "many"}}']
+)
+def test_what_follows_may_be_garbage_and_the_task_s_own_end_stands(
+    make_app: MakeApp, follow: str
+) -> None:
+    app = make_app()
+    work = app.task(name="jobs.work")(lambda: 5)
+    message = replace(app.message(work), follow=follow)
+    app.publish([message])
+    after = work.delay()
+    with taskmq.testing.worker(app) as w:
+        w.run_until_idle()
+    assert app.result(message.task_id).get(timeout=0) == 5
+    assert after.get(timeout=0) == 5

@@ -15,7 +15,7 @@ import pytest
 
 from taskmq import App, Context, Result, State
 from taskmq.errors import ConfigError, SoftTimeLimitExceeded, TimeLimitExceeded
-from taskmq.worker.exits import EXIT_OK, EXIT_USAGE
+from taskmq.worker.exits import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from taskmq.worker.options import WorkerOptions
 from taskmq.worker.worker import Worker
 from tests.support.serving import serve
@@ -253,3 +253,16 @@ def test_worker_hooks_frame_its_life(make: Make) -> None:
         getattr(app.hooks, name).connect(lambda event, name=name: told.append(name))
     serve(worker, lambda: None)
     assert told == ["worker_init", "worker_ready", "worker_stopping", "worker_stopped"]
+
+
+def test_a_task_that_ends_the_loop_itself_stops_the_worker_and_loses_nothing(make: Make) -> None:
+    app, worker = make("asyncio")
+
+    @app.task(name="jobs.rogue")
+    async def rogue() -> None:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(30)
+
+    result = rogue.delay()
+    assert worker.run() == EXIT_FAILED
+    assert result.state is State.QUEUED
