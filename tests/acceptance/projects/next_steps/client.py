@@ -5,7 +5,6 @@ from datetime import datetime, timedelta, timezone
 
 from celery import chain, chord, group
 from celery.result import AsyncResult
-
 from proj.celery import app
 from proj.more import endless, gives_up, progress, unsteady, who
 from proj.tasks import add, div, mul, xsum

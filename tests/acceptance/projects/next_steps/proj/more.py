@@ -35,7 +35,7 @@ def unsteady(self, fails):
         try:
             raise ConnectionError(f"try {self.request.retries}")
         except ConnectionError as exc:
-            raise self.retry(exc=exc, countdown=0)
+            raise self.retry(exc=exc, countdown=0)  # noqa: B904
     return self.request.retries
 
 

@@ -1,0 +1,85 @@
+"""Unmodified Celery tutorial projects, under the alias and with the import swapped.
+
+The expected values are what the same files print on Celery 5.7 with Redis.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+
+from tests.acceptance.conftest import MakeProject
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="prefork"),
+    pytest.mark.timeout(120),
+]
+
+
+def test_first_steps(make_project: MakeProject) -> None:
+    project = make_project("first_steps")
+    worker = project.worker("tasks", "--loglevel=INFO", "-c", "2")
+
+    told = project.told(project.script("client.py"), timeout=60)
+    worker.send_signal(signal.SIGTERM)
+
+    assert told == {
+        "value": 8,
+        "ready": True,
+        "successful": True,
+        "state": "SUCCESS",
+        "direct": 5,
+        "name": "tasks.add",
+    }
+    assert worker.wait(timeout=30) == 0
+
+
+def test_next_steps(make_project: MakeProject) -> None:
+    project = make_project("next_steps")
+    worker = project.worker("proj", "-l", "INFO", "-c", "2", "-Q", "celery,more")
+
+    told = project.told(project.script("client.py"), timeout=90)
+    worker.send_signal(signal.SIGTERM)
+
+    ids = told.pop("ids")
+    assert told == {
+        "delay": 4,
+        "by id": [4, "SUCCESS"],
+        "countdown": 4,
+        "eta": 9,
+        "error": "ZeroDivisionError",
+        "failed": ["FAILURE", True, False, True],
+        "raised": "division by zero",
+        "expired": ["TaskRevokedError", "REVOKED"],
+        "retried": 2,
+        "worn out": "ConnectionError",
+        "gave up": "KeyError",
+        "request": {
+            "task": "proj.more.who",
+            "retries": 0,
+            "routing_key": "more",
+            "called_directly": False,
+            "args": [],
+            "kwargs": {},
+            "hostname": True,
+        },
+        "same id": True,
+        "send_task": 11,
+        "chain": 64,
+        "pipe": 21,
+        "group": [0, 2, 4, 6, 8],
+        "chord": 20,
+        "link": 4,
+        "soft limit": "stopped",
+        "own state": ["HALTED", {"done": 3}],
+    }
+    notes = (project.home / f"{ids['worn out']}.notes").read_text().splitlines()
+    assert notes == [
+        "retry ConnectionError",
+        "retry ConnectionError",
+        "failure ConnectionError",
+        "after FAILURE",
+    ]
+    assert worker.wait(timeout=30) == 0
