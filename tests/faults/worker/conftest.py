@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from taskmq import App, Result
+from taskmq.errors import TransportUnavailable
 from tests.support.processes import Processes, processes
 from tests.support.waiting import wait_until
 
@@ -112,6 +113,23 @@ class Site:
         )
         assert process.poll() is None, self.processes.log(process)
         return process
+
+    def stop(self, process: subprocess.Popen[str]) -> None:
+        """SIGSTOP a worker, but not inside a transaction: that would stop every writer with it."""
+        url = f"sqlite:///{self.folder / 'q.db'}?busy_timeout=0.3"
+        with App(broker_url=url, **self.settings) as probe:
+
+            def outside() -> bool:
+                process.send_signal(signal.SIGSTOP)
+                try:
+                    probe.transport.coordination.drop_duties("nobody")
+                except TransportUnavailable:
+                    process.send_signal(signal.SIGCONT)
+                    return False
+                return True
+
+            probe.transport.coordination.drop_duties("nobody")
+            wait_until(outside, what="a stop between two transactions")
 
     def log(self, process: subprocess.Popen[str]) -> str:
         return self.processes.log(process)

@@ -42,7 +42,7 @@ def test_a_worker_stopped_past_its_lease_finds_it_lost_and_changes_nothing(site:
     first = site.worker("a", pool="threads")
     result = site.submit("nap", "one", 30, 0.6)
     site.started("one")
-    kill(first.pid, signal.SIGSTOP)
+    site.stop(first)
     site.worker("b")
     site.started("one", 2)
     kill(first.pid, signal.SIGCONT)
@@ -57,7 +57,7 @@ def test_a_run_that_ends_while_its_worker_is_stopped_is_settled_by_the_other_alo
     first = site.worker("a")
     result = site.submit("nap", "one", 0.5, 0.3)
     site.started("one")
-    kill(first.pid, signal.SIGSTOP)
+    site.stop(first)
     site.worker("b")
     site.started("one", 2)
     wait_until(lambda: site.notes("end", "one"))  # the child of the stopped worker
