@@ -67,13 +67,16 @@ def _live(tx: Tx, seq: int) -> Found:
     assert waiting is not None
     place = waiting.place
     ahead = _count_ahead(tx, place)
+    visible_at = place.visible_at / 1_000_000
+    due_at = _due_at(tx, waiting)
     return Found(
         message=message,
         state=message_state(tx, seq),
         seq=seq,
-        visible_at=place.visible_at / 1_000_000,
-        due_at=_due_at(tx, waiting),
-        yielded=place.yields > 0,
+        visible_at=visible_at,
+        due_at=due_at,
+        # What waits for its own schedule (an eta, a retry) does not wait because it was yielded once.
+        yielded=place.yields > 0 and due_at is not None and due_at != visible_at,
         deliveries=place.deliveries,
         yields=place.yields,
         paused=paused,

@@ -1,4 +1,4 @@
-"""A hook in a forked child, held weakly so that a closed object costs nothing."""
+"""What happens around a fork, held weakly so that a closed object costs nothing."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+Hook = Callable[[], None]
 
-def in_child(method: Callable[[], None]) -> None:
-    """Call a bound method in every child this process forks, for as long as its object lives."""
+
+def around(*, in_child: Hook, before: Hook | None = None, in_parent: Hook | None = None) -> None:
+    """Call bound methods around every fork of this process, for as long as their object lives."""
     if not hasattr(os, "register_at_fork"):  # Windows does not fork
         return
-    reference: Any = weakref.WeakMethod(method)
+    os.register_at_fork(
+        before=_weakly(before), after_in_parent=_weakly(in_parent), after_in_child=_weakly(in_child)
+    )
 
-    def abandon() -> None:
+
+def _weakly(method: Hook | None) -> Hook:
+    reference: Any = (lambda: None) if method is None else weakref.WeakMethod(method)
+
+    def call() -> None:
         alive = reference()
         if alive is not None:
             alive()
 
-    os.register_at_fork(after_in_child=abandon)
+    return call
 
 
 def leak(connection: sqlite3.Connection) -> None:

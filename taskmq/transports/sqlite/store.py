@@ -33,6 +33,10 @@ T = TypeVar("T")
 UNSTORABLE = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
 
 
+# How long a fork waits for other threads to leave SQLite; a transaction takes a few milliseconds.
+_FORK_PATIENCE = 1.0
+
+
 class Store:
     """The file of one transport in this process. Thread-safe; a forked child opens its own."""
 
@@ -57,7 +61,7 @@ class Store:
         self._reads: Identity | None = None
         self._log: Identity | None = None
         self._fresh()
-        forks.in_child(self._abandon)
+        forks.around(before=self._pause, in_parent=self._go_on, in_child=self._abandon)
 
     def _fresh(self) -> None:
         self._mutex = threading.Lock()
@@ -67,6 +71,22 @@ class Store:
         )
         self._mine = threading.local()
         self._commits = 0
+        self._paused: dict[int, list[threading.Lock]] = {}
+
+    def _pause(self) -> None:
+        """Before a fork: let every thread leave SQLite.
+
+        SQLite has locks of its own; a child forked while another thread holds one of them would wait for it
+        for ever, and with our file lock in its hand. Bounded, for the forking thread may itself be inside.
+        """
+        held = self._paused.setdefault(threading.get_ident(), [])
+        for lock in (self._reading, self._mutex):
+            if lock.acquire(timeout=_FORK_PATIENCE):
+                held.append(lock)
+
+    def _go_on(self) -> None:
+        for lock in self._paused.pop(threading.get_ident(), ()):
+            lock.release()
 
     def _abandon(self) -> None:
         # In a forked child. Another thread of the parent may have held any of the locks.

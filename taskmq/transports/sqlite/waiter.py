@@ -31,7 +31,7 @@ class Waiter:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._mine = _Mine()
-        forks.in_child(self._abandon)
+        forks.around(in_child=self._abandon)
 
     def close(self) -> None:
         """Let go of every watch as soon as no thread waits on it."""
