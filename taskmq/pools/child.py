@@ -95,6 +95,9 @@ class Channel:
             self._ready = deque(f for f in self._ready if f.kind != frames.CANCEL)
         return found
 
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
     def close(self) -> None:
         self._sock.close()
 
@@ -160,7 +163,7 @@ class ChildLoop:
         hooks = self._app.hooks
         hooks.child_init.send(self._app)
         self._handlers.remember()
-        self._lowest = lowest_descriptor()
+        self._lowest = lowest_descriptor(self._channel.fileno())
         self._channel.send(frames.pack(frames.READY, {"pid": self._pid}))
         while True:
             frame = self._channel.receive()
@@ -194,7 +197,7 @@ class ChildLoop:
         return completion
 
     def _measured(self) -> dict[str, Any] | None:
-        leaked = lowest_descriptor() - self._lowest
+        leaked = lowest_descriptor(self._channel.fileno()) - self._lowest
         measured: dict[str, Any] = {}
         if leaked > FD_GROWTH:
             log.warning("a task left %d descriptors open; this child is replaced", leaked)

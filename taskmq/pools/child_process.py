@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import importlib
 import os
 import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -25,6 +27,12 @@ _RESTORED = (
     signal.SIGPIPE,
 )
 GROUP_SIGNALS = frozenset(_LEFT_TO_COORDINATOR)
+
+# The function below `signal.getsignal`, which converts to enum members: nine of those cost as much as
+# running an empty task.
+_handler_of: Callable[[int], Any] = getattr(
+    importlib.import_module("_signal"), "getsignal", signal.getsignal
+)
 
 _HIGH = 200
 _PR_SET_PDEATHSIG = 1
@@ -43,13 +51,13 @@ class Handlers:
 
     def remember(self) -> None:
         """What `restore` goes back to: as the start of this child left them."""
-        self._handlers = {number: signal.getsignal(number) for number in _RESTORED}
+        self._handlers = {number: _handler_of(number) for number in _RESTORED}
 
     def restore(self) -> None:
         """Undo what a task did to signal handlers."""
         for number, handler in self._handlers.items():
             # None is a handler that C code installed: it cannot be put back, and was not ours.
-            if handler is not None and signal.getsignal(number) is not handler:
+            if handler is not None and _handler_of(number) is not handler:
                 signal.signal(number, handler)
 
 
@@ -95,10 +103,10 @@ def high_descriptor(sock: socket.socket) -> socket.socket:
     return moved
 
 
-def lowest_descriptor() -> int:
-    """The lowest number that is free: it climbs when descriptors leak, and costs one microsecond."""
+def lowest_descriptor(fd: int) -> int:
+    """The lowest number that is free, by copying `fd`: it climbs when descriptors leak."""
     try:
-        number = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        number = os.dup(fd)
     except OSError:
         return 1 << 20  # none is left
     os.close(number)

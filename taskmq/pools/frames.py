@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -54,39 +54,37 @@ def pack(kind: int, meta: Any = None, body: bytes = b"") -> bytes:
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames. Raises `DecodeError` for what is none."""
+    """Cuts a stream of bytes into frames."""
 
-    __slots__ = ("_buffer", "_kinds")
+    __slots__ = ("_kinds", "_rest")
 
     def __init__(self, *, from_child: bool) -> None:
-        self._buffer = bytearray()
+        self._rest = b""
         self._kinds = _FROM_CHILD if from_child else _TO_CHILD
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        """Add bytes; the frames that are complete now."""
-        buffer = self._buffer
-        buffer += data
-        start = 0
-        try:
-            while len(buffer) - start >= _HEADER.size:
-                kind, meta_size, body_size = _HEADER.unpack_from(buffer, start)
-                if kind not in self._kinds or meta_size > MAX_META or body_size > MAX_BODY:
-                    raise DecodeError(f"no frame: kind {kind}, lengths {meta_size} and {body_size}")
-                meta_at = start + _HEADER.size
-                body_at = meta_at + meta_size
-                end = body_at + body_size
-                if len(buffer) < end:
-                    break
-                meta = _decode(buffer[meta_at:body_at])
-                start = end
-                yield Frame(kind, meta, bytes(buffer[body_at:end]))
-        finally:
-            del buffer[:start]
+    def feed(self, data: bytes) -> list[Frame]:
+        """Add bytes; the frames that are complete now. Raises `DecodeError` for what is none."""
+        if self._rest:
+            data = self._rest + data
+        found = []
+        start, end = 0, len(data)
+        while end - start >= _HEADER.size:
+            kind, meta_size, body_size = _HEADER.unpack_from(data, start)
+            if kind not in self._kinds or meta_size > MAX_META or body_size > MAX_BODY:
+                raise DecodeError(f"no frame: kind {kind}, lengths {meta_size} and {body_size}")
+            body_at = start + _HEADER.size + meta_size
+            if body_at + body_size > end:
+                break
+            meta = _decode(data[start + _HEADER.size : body_at])
+            start = body_at + body_size
+            found.append(Frame(kind, meta, data[body_at:start]))
+        self._rest = data[start:]
+        return found
 
 
-def _decode(text: bytearray) -> Any:
+def _decode(text: bytes) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text.decode())
     except (ValueError, RecursionError) as exc:
         raise DecodeError(f"no frame: {exc}") from None
 

@@ -284,14 +284,13 @@ class PreforkPool(Pool):
             return
         try:
             frames_in = child.receive()
-            while frames_in is not None:
-                got = False
-                for frame in frames_in:
-                    got = True
-                    self._take(child, frame)
-                if not ended or not got:
-                    break
+            for frame in frames_in or ():
+                self._take(child, frame)
+            # Of a process that has ended everything is read that it still sent.
+            while ended and frames_in:
                 frames_in = child.receive()
+                for frame in frames_in or ():
+                    self._take(child, frame)
         except DecodeError as exc:
             # A task wrote to our descriptor. What follows cannot be trusted either.
             log.error("pool child %d sent something that is %s; it is killed", child.pid, exc)

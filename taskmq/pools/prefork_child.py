@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 
 from taskmq.pools import frames
 from taskmq.pools.base import Ending, Job
@@ -99,12 +98,12 @@ class Child:
             return
         del self.unsent[:sent]
 
-    def receive(self) -> Iterator[frames.Frame] | None:
+    def receive(self) -> list[frames.Frame] | None:
         """Frames that have come; None at the end of the pipe. Raises `DecodeError` for anything else."""
         try:
             data = self.sock.recv(_RECEIVE)
         except BlockingIOError:
-            return iter(())
+            return []
         except OSError:
             return None
         return self.reader.feed(data) if data else None
