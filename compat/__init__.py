@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from taskmq.compat import local
-from taskmq.compat._missing import explain_missing_modules
+from taskmq.compat._missing import explain_missing_modules, missing_names
 from taskmq.compat._state import current_app, current_task
 from taskmq.compat._version import SERIES, VERSION, __version__, version_info
 from taskmq.compat.alias import install_as_celery, install_if_asked
@@ -46,5 +46,6 @@ __all__ = (
     "version_info",
 )
 
+__getattr__ = missing_names("")
 explain_missing_modules()
 install_if_asked()

@@ -7,13 +7,19 @@ A name that is missing must not look like a typing error. Attributes raise `NotT
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ("NotThereYet", "missing_attribute", "missing_module", "explain_missing_modules")
+__all__ = (
+    "NotThereYet",
+    "missing_attribute",
+    "missing_module",
+    "missing_names",
+    "explain_missing_modules",
+)
 
 _BEAT = "the periodic process is not there yet; let cron run `taskmq call` meanwhile"
 _BROKER = "there is no broker connection; it arrives with the kombu adapter"
@@ -92,6 +98,26 @@ _MODULES = {
     "utils.timer2": "not there yet",
 }
 
+#: Names that a package of Celery's exports and ours does not yet, besides its modules.
+_NAMES = {
+    "": {
+        "xmap": "submit the parts in a loop, or as a group",
+        "xstarmap": "submit the parts in a loop, or as a group",
+        "chunks": "submit the parts in a loop, or as a group",
+        "bugreport": "`taskmq doctor` prints what a report needs",
+        "maybe_patch_concurrency": "there is no eventlet or gevent pool yet",
+    },
+    "canvas": {
+        "xmap": "submit the parts in a loop, or as a group",
+        "xstarmap": "submit the parts in a loop, or as a group",
+        "chunks": "submit the parts in a loop, or as a group",
+        "StampingVisitor": "stamps are not there yet",
+        "abstract_chain": "isinstance(value, Signature) tells a signature",
+    },
+    "app": {},
+    "utils": {},
+}
+
 _PACKAGE = "taskmq.compat"
 
 
@@ -115,6 +141,24 @@ def missing_module(name: str, shown: str) -> ModuleNotFoundError | None:
         if instead is not None:
             return ModuleNotFoundError(f"{shown} is not there yet: {instead}", name=shown)
     return None
+
+
+def missing_names(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of one of our packages ("" is `taskmq.compat` itself).
+
+    Raises ImportError and not AttributeError for a part of Celery's: `from celery import beat` would
+    replace the latter's text by "cannot import name".
+    """
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        full = f"{_PACKAGE}.{package}".rstrip(".")
+        inside = f"{package}.{name}".lstrip(".")
+        instead = _NAMES[package].get(name) or _MODULES.get(inside)
+        if instead is not None:
+            raise ImportError(f"{full}.{name} is not there yet: {instead}", name=full)
+        raise AttributeError(f"module {full!r} has no attribute {name!r}")
+
+    return __getattr__
 
 
 class _Explainer(MetaPathFinder):

@@ -11,7 +11,6 @@ from taskmq.compat._state import _joins, _task_stack
 from taskmq.compat.app.engine import task_options
 from taskmq.compat.app.request import request_of
 from taskmq.compat.app.retrying import by_hand
-from taskmq.compat.app.scale import Scale
 from taskmq.compat.app.trace import Run, ending_state
 from taskmq.compat.app.updating import keep_own_state
 from taskmq.compat.exceptions import (
@@ -51,12 +50,11 @@ class AdapterTask(EngineTask[..., Any]):
     def invoke(self, context: EngineContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run the body for a delivery. `leave_run` ends what this begins."""
         self._drop_leftovers()
-        scale = Scale(self.task.app.conf.task_priority_scale)
         request = request_of(
             context.message,
             list(args),
             dict(kwargs),
-            scale,
+            self.task.app.scale,
             worker=context.worker,
             deliveries=context.deliveries,
         )

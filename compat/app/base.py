@@ -256,6 +256,7 @@ class Celery(Configured):
 
         self.finalize(auto=True)
         config = engine_config(self.conf, self.amqp.queues)
+        self._stale = False
         if self._engine is not None and self._engine.config == config:
             return
         if self._engine is not None:

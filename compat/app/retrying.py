@@ -16,7 +16,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from taskmq.compat.app.scale import Scale
 from taskmq.compat.exceptions import Ignore, ImproperlyConfigured, Reject, Retry, RetryPlan
 from taskmq.compat.utils.time import (
     get_exponential_backoff_interval,
@@ -125,7 +124,7 @@ def _plan(
     options: dict[str, Any],
 ) -> RetryPlan:
     options = {name: value for name, value in options.items() if value is not None}
-    priority = Scale(task.app.conf.task_priority_scale).given(
+    priority = task.app.scale.given(
         options.pop("priority", None), f"task {task.name}: retry(priority=)"
     )
     body = None

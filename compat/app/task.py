@@ -92,6 +92,13 @@ class Task:
     expires: Any = None
     priority: Any = None
     queue: Any = None
+    routing_key: Any = None
+    exchange: Any = None
+    delivery_mode: Any = None
+    compression: Any = None
+    concurrency_key: Any = None
+    concurrency_limit: Any = None
+    max_deliveries: Any = None
     resultrepr_maxsize = 1024
     abstract = True
     Request: Any = None

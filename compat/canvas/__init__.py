@@ -5,6 +5,7 @@ Source: Celery's "Canvas: Designing Work-flows" guide. `chunks`, `xmap` and `xst
 
 from __future__ import annotations
 
+from taskmq.compat._missing import missing_names
 from taskmq.compat.canvas.chain import chain
 from taskmq.compat.canvas.chord import chord
 from taskmq.compat.canvas.group import group
@@ -21,6 +22,7 @@ __all__ = (
     "COMPOSITIONS",
 )
 
+__getattr__ = missing_names("canvas")
 subtask = signature
 #: What a mapping with a `subtask_type` becomes.
 COMPOSITIONS = {"chain": chain, "group": group, "chord": chord}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from taskmq.compat._missing import missing_names
 from taskmq.compat.utils.functional import chunks, noop
 from taskmq.compat.utils.imports import instantiate, qualname, symbol_by_name
 from taskmq.compat.utils.log import LOG_LEVELS
@@ -27,3 +28,5 @@ __all__ = (
     "gethostname",
     "LOG_LEVELS",
 )
+
+__getattr__ = missing_names("utils")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -190,6 +191,17 @@ def test_setting_the_engine_does_not_know_leaves_it_as_it_is() -> None:
     app.conf.task_always_eager = True
 
     assert app.engine is first
+
+
+def test_settings_are_worked_out_once_and_not_at_every_call() -> None:
+    app = Celery(set_as_current=False, broker="memory://once")
+    task = app.task(lambda: None)
+    task.delay()
+
+    with mock.patch("taskmq.compat.app.base.engine_config") as worked_out:
+        task.delay()
+        task.delay()
+    assert not worked_out.called
 
 
 def test_engine_options_of_a_task_are_its_attributes() -> None:

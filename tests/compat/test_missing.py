@@ -50,6 +50,27 @@ def test_module_that_celery_has_not_either_is_a_plain_error() -> None:
         importlib.import_module("taskmq.compat.nonsense")
 
 
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("from taskmq.compat import schedules", "cron"),
+        ("from taskmq.compat import xmap", "as a group"),
+        ("from taskmq.compat.canvas import chunks", "as a group"),
+        ("from taskmq.compat.app import amqp", "app.amqp.queues"),
+        ("from taskmq.compat.schedules import crontab", "cron"),
+    ],
+)
+def test_import_of_a_name(statement: str, told: str) -> None:
+    with pytest.raises(ImportError, match=f"is not there yet: .*{told}"):
+        exec(statement)
+
+
+def test_name_that_celery_does_not_export_is_a_plain_error() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
+        exec("from taskmq.compat import nonsense")
+    assert not hasattr(importlib.import_module("taskmq.compat.utils"), "nonsense")
+
+
 @pytest.mark.parametrize("name", ["amqp", "events", "log", "control", "loader", "tasks", "fixups"])
 def test_class_of_ones_own(name: str) -> None:
     given: dict[str, Any] = {name: ["x"] if name == "fixups" else "x:Y"}
