@@ -78,6 +78,19 @@ class WorkerEvent:
     worker: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOffEvent:
+    """A run that ended without its own process saying how, as the worker saw it.
+
+    The process died, or the hard limit or a revoke stopped it: no `after_run` comes. `state` is how the task
+    ended, None when it is delivered again.
+    """
+
+    delivery: Delivery
+    state: State | None
+    error: str
+
+
 class Hooks:
     """The hooks of one app."""
 
@@ -97,6 +110,7 @@ class Hooks:
         self.worker_stopped: Signal[WorkerEvent] = Signal("worker_stopped")
         self.task_received: Signal[Delivery] = Signal("task_received")
         self.task_lost: Signal[Delivery] = Signal("task_lost")
+        self.run_cut_off: Signal[CutOffEvent] = Signal("run_cut_off")
         self.middleware: list[Middleware] = []
         # what a layer above finds odd in the project; `taskmq doctor` and `taskmq config check` print it
         self.advisers: list[Callable[[], Iterable[str]]] = []

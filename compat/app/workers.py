@@ -13,14 +13,21 @@ from taskmq.compat._einfo import ExceptionInfo
 from taskmq.compat.app.adapter import leave_run
 from taskmq.compat.app.request import Context, request_of
 from taskmq.compat.app.support import findings
-from taskmq.compat.exceptions import ImproperlyConfigured, WorkerLostError
+from taskmq.compat.exceptions import (
+    ImproperlyConfigured,
+    TimeLimitExceeded,
+    WorkerLostError,
+    caught_as_billiard,
+)
 from taskmq.compat.utils.log import task_logger
 from taskmq.home import main_module_name
+from taskmq.states import State
 
 if TYPE_CHECKING:
     from taskmq.app import App
     from taskmq.compat.app.base import Celery
-    from taskmq.hooks import WorkerEvent
+    from taskmq.compat.app.task import Task
+    from taskmq.hooks import CutOffEvent, WorkerEvent
     from taskmq.message import Delivery
 
 __all__ = ("WorkerHandle", "connect", "worker_main", "start")
@@ -56,7 +63,7 @@ def connect(app: Celery, engine: App) -> None:
     hooks.worker_ready.connect(told.worker_ready)
     hooks.worker_stopping.connect(told.worker_stopping)
     hooks.worker_stopped.connect(told.worker_stopped)
-    hooks.task_lost.connect(told.task_lost)
+    hooks.run_cut_off.connect(told.run_cut_off)
     if signals.task_received:
         # Looked at once: the worker does less per task where nobody listens.
         hooks.task_received.connect(told.task_received)
@@ -103,23 +110,35 @@ class _Told:
     def task_received(self, delivery: Delivery) -> None:
         signals.task_received.send(sender=None, request=self._request(delivery))
 
-    def task_lost(self, delivery: Delivery) -> None:
-        """A child died with this task: its failure hook and signal, in the worker as in Celery."""
+    def run_cut_off(self, event: CutOffEvent) -> None:
+        """A child died with this task, or was stopped: its hook and signal, in the worker as in Celery."""
+        delivery = event.delivery
         task = self.app.tasks.get(delivery.message.task)
-        if task is None or (task.acks_late and task.reject_on_worker_lost):
-            # Delivered again: it has not failed.
+        if task is None or event.state is None:
+            # Delivered again: it has not ended.
             return
-        request = self._request(delivery)
-        exc = WorkerLostError(f"the process that ran task {task.name}[{request.id}] was lost")
+        if event.state is State.REVOKED:
+            signals.task_revoked.send(
+                sender=task,
+                request=self._request(delivery),
+                terminated=True,
+                signum=signal.SIGTERM,
+                expired=False,
+            )
+            return
+        self._failed(task, delivery, _error(event))
+
+    def _failed(self, task: Task, delivery: Delivery, exc: Exception) -> None:
+        task_id = delivery.message.task_id
         einfo = ExceptionInfo(exc)
         args, kwargs = self._arguments(delivery)
         try:
-            task.on_failure(exc, request.id, args, kwargs, einfo)
+            task.on_failure(exc, task_id, args, kwargs, einfo)
         except Exception:
-            log.exception("on_failure of task %s[%s] failed", task.name, request.id)
+            log.exception("on_failure of task %s[%s] failed", task.name, task_id)
         signals.task_failure.send(
             sender=task,
-            task_id=request.id,
+            task_id=task_id,
             exception=exc,
             args=args,
             kwargs=kwargs,
@@ -143,6 +162,13 @@ class _Told:
             log.exception("the arguments of a lost task cannot be read")
             return (), {}
         return tuple(args), kwargs
+
+
+def _error(event: CutOffEvent) -> Exception:
+    """Celery's exception for what the engine says of a run that was cut off."""
+    name, _, text = event.error.partition(": ")
+    kind = TimeLimitExceeded if name == "TimeLimitExceeded" else WorkerLostError
+    return caught_as_billiard(kind)(text or event.error)
 
 
 def _set_up_logging() -> None:
@@ -178,6 +204,8 @@ def start(app: Celery, argv: list[str] | None) -> None:
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     given = [] if {"-A", "--app"} & set(arguments) else ["-A", import_path(app)]
+    # A script is imported again under its own name, by `-A` here: it is the same module, not a second one.
+    sys.modules.setdefault(main_module_name(), sys.modules["__main__"])
     alias = ["--as-celery"] if is_installed() else []
     raise SystemExit(main([*given, *alias, *arguments]))
 

@@ -6,9 +6,11 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from taskmq.hooks import CutOffEvent
 from taskmq.message import Delivery
 from taskmq.pools.base import Completion, Ending, Job, Pool
-from taskmq.transports.base import Outcome
+from taskmq.states import State
+from taskmq.transports.base import Outcome, Verb
 from taskmq.worker.holding import Holding
 from taskmq.worker.outbound import Outbound
 from taskmq.worker.outcomes import Settling
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("taskmq.worker")
+
+# Endings that the pool sees instead of the process that ran the task, and what they end the task as.
+_CUT_OFF = {
+    Ending.LOST: State.FAILED,
+    Ending.TIMED_OUT: State.FAILED,
+    Ending.CANCELLED: State.REVOKED,
+}
 
 
 class Dispatcher:
@@ -90,6 +99,15 @@ class Dispatcher:
             return  # it was said when the lease was lost
         outcome = self._outcome(completion, running.delivery, now)
         self._reporter.ended(completion, outcome)
+        if completion.body is None and completion.ending in _CUT_OFF:
+            ended = outcome.verb in (Verb.FINISH, Verb.BURY)
+            self._app.hooks.run_cut_off.send(
+                CutOffEvent(
+                    delivery=running.delivery,
+                    state=_CUT_OFF[completion.ending] if ended else None,
+                    error=outcome.error or completion.error,
+                )
+            )
         if progress:
             self._outbound.progress(outcome)
         else:

@@ -83,3 +83,30 @@ def test_next_steps(make_project: MakeProject) -> None:
         "after FAILURE",
     ]
     assert worker.wait(timeout=30) == 0
+
+
+def test_script_that_is_its_own_worker_and_tasks_that_come_to_a_bad_end(
+    make_project: MakeProject,
+) -> None:
+    project = make_project("accidents")
+    worker = project.script("tasks.py", name="worker")
+
+    told = project.told(project.script("client.py"), timeout=90)
+    worker.send_signal(signal.SIGTERM)
+
+    assert told == {
+        "die": ["WorkerLostError", "FAILURE"],
+        "slow": ["TimeLimitExceeded", "FAILURE"],
+        "sleepy": ["TaskRevokedError", "REVOKED"],
+    }
+    assert worker.wait(timeout=30) == 0, project.started.log(worker)
+    notes = (project.home / "notes.txt").read_text().splitlines()
+    # Each of the three cost a child, which is replaced at once; the module was imported only once.
+    assert notes.count("child") == 5
+    assert [note for note in notes if not note.startswith(("child", "running"))] == [
+        "ready tasks",
+        "failure tasks.die WorkerLostError [7]",
+        "failure tasks.slow TimeLimitExceeded []",
+        "revoked tasks.sleepy True",
+        "shutdown",
+    ]

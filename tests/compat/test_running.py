@@ -17,6 +17,7 @@ from taskmq.compat.exceptions import (
     WorkerLostError,
     caught_as_billiard,
 )
+from taskmq.hooks import CutOffEvent
 from taskmq.message import Delivery
 from taskmq.pools.base import Job
 from taskmq.pools.execution import execute
@@ -371,21 +372,30 @@ def test_soft_limit_raises_what_celery_and_billiard_users_catch(
     assert caught_as_billiard(KeyError) is KeyError
 
 
-def test_lost_child_is_told_to_the_task_and_the_signal(app: Celery, heard: list[Any]) -> None:
+def test_run_that_was_cut_off_is_told_to_the_task_and_the_signal(
+    app: Celery, heard: list[Any]
+) -> None:
     job = app.task(base=Noted)(lambda x: None)
-    late = app.task(base=Noted, name="late", acks_late=True, reject_on_worker_lost=True)(
-        lambda x: None
-    )
-    for task in (job, late):
-        message = app.engine.message(task.adapter, (7,))
-        delivery = Delivery(message=message, token=1, seq=1, visible_at=0.0, lease_until=0.0)
-        app.engine.hooks.task_lost.send(delivery)
+    message = app.engine.message(job.adapter, (7,))
+    delivery = Delivery(message=message, token=1, seq=1, visible_at=0.0, lease_until=0.0)
 
-    assert job.notes[0][0] == "on_failure"
-    assert "WorkerLostError" in job.notes[0][1]
-    assert late.notes == []
-    assert [(name, kwargs["args"]) for name, kwargs in heard] == [("failure", (7,))]
+    def tell(state: State | None, error: str) -> None:
+        app.engine.hooks.run_cut_off.send(CutOffEvent(delivery=delivery, state=state, error=error))
+
+    tell(None, "WorkerLost: delivered again")
+    tell(State.FAILED, "WorkerLost: killed by SIGKILL")
+    tell(State.FAILED, "TimeLimitExceeded: 1 s")
+    tell(State.REVOKED, "TaskRevoked: terminated")
+
+    assert job.notes == [
+        ("on_failure", "WorkerLostError('killed by SIGKILL')", False),
+        ("on_failure", "TimeLimitExceeded('1 s')", False),
+    ]
+    assert [name for name, _ in heard] == ["failure", "failure", "revoked"]
+    assert heard[0][1]["args"] == (7,)
     assert isinstance(heard[0][1]["exception"], WorkerLostError)
+    assert heard[2][1]["terminated"] is True
+    assert heard[2][1]["request"].id == message.task_id
 
 
 def test_run_that_was_cut_off_leaves_no_request_behind(app: Celery) -> None:
