@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Callable
 from urllib.parse import quote
 
 from taskmq.errors import TransportUnavailable
@@ -32,13 +33,47 @@ _SETTINGS = (
 )
 
 
-def connect(path: str, options: SQLiteOptions) -> sqlite3.Connection:
-    """A connection to an existing file of ours, set up. The caller holds the write lock.
+def connect_writer(path: str, options: SQLiteOptions) -> sqlite3.Connection:
+    """A connection to an existing file of ours, for which the caller holds the write lock.
 
-    Creates the tables of a new, empty file and brings an older one up to date. Never creates the file: by
-    then somebody else's permissions would be on it. Raises the errors of `migrations.check`, and
-    `TransportError`s.
+    Creates the tables of a new, empty file and brings an older one up to date. Raises the errors of
+    `migrations.check`, and `TransportError`s.
     """
+    return _set_up(path, options, _prepare)
+
+
+def connect_reader(path: str, options: SQLiteOptions) -> sqlite3.Connection:
+    """A connection that only reads, for a file that a writer of this process has open: needs no lock."""
+    return _set_up(path, options, _only_read)
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    # Looked at before anything is set: journal_mode would change a file that is not ours.
+    if migrations.check(connection, path, len(migrations.scripts())) == 0:
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+    if mode != "wal":
+        raise TransportUnavailable(
+            f"{path} cannot be put into write-ahead mode (it stays in {mode!r}); "
+            "is the file system read-only or without shared memory?"
+        )
+    migrations.migrate(connection, path)
+
+
+def _only_read(connection: sqlite3.Connection, path: str) -> None:
+    newest = len(migrations.scripts())
+    version = migrations.check(connection, path, newest)
+    if version != newest:
+        raise TransportUnavailable(
+            f"{path} has schema version {version} still, {newest} is on its way"
+        )
+    connection.execute("PRAGMA query_only=ON").fetchall()
+
+
+def _set_up(
+    path: str, options: SQLiteOptions, first: Callable[[sqlite3.Connection, str], None]
+) -> sqlite3.Connection:
+    # mode=rw never creates the file: by then it would have somebody else's permissions.
     try:
         connection = sqlite3.connect(
             f"file:{quote(path)}?mode=rw",
@@ -52,18 +87,9 @@ def connect(path: str, options: SQLiteOptions) -> sqlite3.Connection:
     except sqlite3.Error as exc:
         raise translate(exc, path) from exc
     try:
-        # Looked at before anything is set: journal_mode would change a file that is not ours.
-        if migrations.check(connection, path, len(migrations.scripts())) == 0:
-            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-        if mode != "wal":
-            raise TransportUnavailable(
-                f"{path} cannot be put into write-ahead mode (it stays in {mode!r}); "
-                "is the file system read-only or without shared memory?"
-            )
+        first(connection, path)
         for statement in _SETTINGS:
             connection.execute(statement).fetchall()
-        migrations.migrate(connection, path)
     except BaseException as exc:
         connection.close()
         if isinstance(exc, sqlite3.Error):

@@ -18,6 +18,7 @@ PROMOTED_PER_TURN = 500
 LOOKED_AT = 500
 
 _FIRST = -1000
+_KEYED = Place._fields.index("keyed")
 _BAND = "SELECT npri, due_at FROM scheduled WHERE npri > ? ORDER BY npri, due_at LIMIT 1"
 _DUE = (
     f"SELECT {PLACE_COLUMNS}, due_at FROM scheduled "  # noqa: S608
@@ -54,8 +55,7 @@ def promote(tx: Tx) -> None:
         rows = tx.execute(_DUE, (npri, tx.now, left)).fetchall()
         last = rows[-1]
         span = (npri, last[-1], last[0])
-        keyed = [Place._make(row[:-1]) for row in rows if row[8]]
-        if keyed:
+        if any(row[_KEYED] for row in rows):
             # Those with a concurrency key arrive one by one: it decides where each goes.
             tx.execute(_REMOVE, span)
             for row in rows:

@@ -54,9 +54,10 @@ def peek(tx: Tx, queues: Sequence[QueueShare], limit: int) -> list[Peeked]:
         (picked,) = rotation.pick(queues, present, 1)
         chosen = next(head for head in band if head.queue == picked)
         found.append(_peeked(tx, lines[chosen.lane].take()))
-        if next(lane for lane in lanes if lane.id == chosen.lane).rate_key is not None:
-            # It takes the token; the ones behind it would be set aside.
-            lanes = [lane for lane in lanes if lane.id != chosen.lane]
+        spent = next(lane.rate_key for lane in lanes if lane.id == chosen.lane)
+        if spent is not None:
+            # It takes the token; the others of its limit, in whatever queue, would be set aside.
+            lanes = [lane for lane in lanes if lane.rate_key != spent]
     return found
 
 

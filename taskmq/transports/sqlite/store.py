@@ -6,6 +6,7 @@ COMMIT with the checkpoint it may bring, unlock.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -22,11 +23,13 @@ from taskmq.errors import (
     TransportUnavailable,
 )
 from taskmq.transports.sqlite import faults, files, forks
-from taskmq.transports.sqlite.connect import connect, name_affected_version
+from taskmq.transports.sqlite.connect import connect_reader, connect_writer, name_affected_version
 from taskmq.transports.sqlite.files import Identity
 from taskmq.transports.sqlite.group import GroupCommit, Piece, Work
 from taskmq.transports.sqlite.lock import FileLock
 from taskmq.transports.sqlite.options import SQLiteOptions
+
+log = logging.getLogger("taskmq.sqlite")
 
 T = TypeVar("T")
 # What a value that cannot be bound raises; it concerns one message, never the file.
@@ -112,12 +115,15 @@ class Store:
         """Let go of the file; idempotent. The last process to close it empties the log into it."""
         with self._reading, self._mutex:
             self._opened = False
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
             if self._writer is not None:
                 try:
                     self._lock.acquire()
                 except TransportUnavailable:
                     pass  # somebody is stopped inside it; SQLite's own locks decide then
-                self._disconnect()
+                self._let_go()
             self._lock.close()
 
     def _connect(self) -> sqlite3.Connection:
@@ -125,29 +131,28 @@ class Store:
         self.created = self.created or made
         self._lock.acquire()
         try:
-            writer = connect(self.path, self.options)
+            writer = connect_writer(self.path, self.options)
             # Read once, so that the log exists and can be recognised.
             writer.execute("SELECT version FROM catalog").fetchall()
-            self._database = files.identity(self.path)
+            before, self._database = self._database, files.identity(self.path)
             self._log = files.identity(self._log_path)
         finally:
             self._lock.release()
+        if before not in (None, self._database):
+            log.warning(
+                "%s is another file than before; going on with this one",
+                self.path,
+                extra={"action": "reopen"},
+            )
         self._writer = writer
         self.on_reopen()
         return writer
 
-    def _disconnect(self) -> None:
-        for connection in (self._reader, self._writer):
-            if connection is not None:
-                connection.close()
-        self._reader = self._writer = None
-
-    def reopen(self) -> None:
-        """After `TransportMoved`: go on with the file that is at the path now, or with a new one."""
-        with self._reading, self._mutex:
-            self._disconnect()
-            self._lock.close()
-            self._connect()
+    def _let_go(self) -> None:
+        # The reader may be in use by another thread; it finds out by itself.
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -163,20 +168,19 @@ class Store:
                 raise faults.translate(exc, self.path) from exc
 
     def _open_reader(self) -> sqlite3.Connection:
-        with self._mutex:
-            self._need_open()
-            if self._reader is not None:
-                self._reader.close()
-                self._reader = None
-            if files.identity(self.path) is None:
-                raise TransportMoved(f"{self.path} was deleted while it was open")
-            self._lock.acquire()
-            try:
-                self._reader = connect(self.path, self.options)
-                self._reads = files.identity(self.path)
-            finally:
-                self._lock.release()
-            return self._reader
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        found = files.identity(self.path)
+        if self._writer is None or found != self._database:
+            with self._mutex:
+                self._need_open()
+                if found != self._database:
+                    self._let_go()
+                self._ready()
+        self._reader = connect_reader(self.path, self.options)
+        self._reads = files.identity(self.path)
+        return self._reader
 
     def glance(self, work: Work[T]) -> T:
         """Run a few quick reads on the writing connection, whose page cache is warm; no file lock.
@@ -312,10 +316,7 @@ class Store:
             return
         if found != self._database:
             what = "deleted" if found is None else "replaced"
-            # The reader may be in use by another thread; it finds out by itself.
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+            self._let_go()
             raise TransportMoved(
                 f"{self.path} was {what} while it was open; nothing was stored. "
                 "The next call uses the file that is there then"

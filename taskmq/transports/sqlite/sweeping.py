@@ -26,6 +26,10 @@ _CHORD_KEPT = 30 * 86_400.0
 _WORKER_KEPT = 86_400.0
 # A log this long (pages of 4 KiB) means that a reader keeps it from being copied back.
 _LONG_LOG = 16_384
+# Free pages are what the next messages need, and all there is when the device is full: only what is beyond
+# that (pages) is given back, so many at a time.
+_MANY_FREE = 16_384
+_GIVEN_BACK = 500
 
 _EXPIRED = (
     "SELECT m.seq FROM message m WHERE m.expires_at <= ? "
@@ -47,7 +51,7 @@ def sweep(engine: Engine) -> Maintained:
 
 
 def checkpoint(engine: Engine) -> Maintained:
-    """Copy the log back and give a few free pages to the file system."""
+    """Copy the log back, and give some pages to the file system where very many are free."""
     pages, copied = engine.store.checkpoint()
     if pages - copied > _LONG_LOG:
         log.warning(
@@ -57,7 +61,9 @@ def checkpoint(engine: Engine) -> Maintained:
             pages - copied,
             extra={"action": "long-log"},
         )
-    engine.write(lambda tx: tx.execute("PRAGMA incremental_vacuum(100)").fetchall())
+    free = engine.glance(lambda tx: tx.row("PRAGMA freelist_count")[0])
+    if free > _MANY_FREE:
+        engine.write(lambda tx: tx.execute(f"PRAGMA incremental_vacuum({_GIVEN_BACK})").fetchall())
     return Maintained(done=copied)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Sequence
 from random import Random
@@ -44,8 +43,6 @@ from taskmq.transports.sqlite.store import Store
 from taskmq.transports.sqlite.submit import submit
 from taskmq.transports.sqlite.tx import Engine, Tx
 from taskmq.transports.sqlite.waiter import Waiter
-
-log = logging.getLogger("taskmq.sqlite")
 
 T = TypeVar("T")
 
@@ -159,14 +156,10 @@ class SQLiteTransport(Transport):
         return self._here(lambda: self._engine.glance(lambda tx: nothing_to_take(tx, request)))
 
     def _here(self, call: Callable[[], T]) -> T:
-        """For a worker: when the file was replaced go on with the new one, once."""
+        """For a worker: when the file was replaced go on, once, with the one that is there now."""
         try:
             return call()
-        except TransportMoved as exc:
-            log.warning(
-                "%s; going on with the file that is there now", exc, extra={"action": "reopen"}
-            )
-            self._store.reopen()
+        except TransportMoved:
             return call()
 
     def start(self, deliveries: Sequence[Delivery]) -> Started:

@@ -10,15 +10,16 @@ from taskmq.transports.sqlite import forks
 from taskmq.transports.sqlite.store import Store
 from taskmq.transports.sqlite.wake import Watch, readable, wait_for_change
 
-# Every commit wakes every idle worker; at this distance (seconds) they are answered together.
-_TOGETHER = 0.001
+# Every commit wakes everybody who waits. At this distance (seconds) commits are answered together, so that
+# waiting for a result costs little while thousands of others are written.
+_TOGETHER = {"work": 0.001, "result": 0.005}
 
 
 class _Mine(threading.local):
     def __init__(self) -> None:
         self.watch: Watch | None = None
         self.seen: dict[str, tuple[int, int]] = {}
-        self.woken_at = 0.0
+        self.woken_at: dict[str, float] = {}
 
 
 class Waiter:
@@ -44,7 +45,7 @@ class Waiter:
     def wait(self, timeout: float, fds: Sequence[int] = (), *, purpose: str = "work") -> bool:
         """Until somebody else committed (True), one of `fds` is readable, or `timeout` seconds passed.
 
-        Each `purpose` has seen commits of its own, so that a wait for a result hides no work.
+        Each `purpose` ("work", "result") has seen commits of its own: a wait for a result hides no work.
         """
         mine = self._mine
         if mine.watch is None:
@@ -60,10 +61,10 @@ class Waiter:
             woken = True
             return True
 
-        rest = mine.woken_at + _TOGETHER - time.monotonic()
-        if 0 < rest <= _TOGETHER and readable(fds, min(rest, timeout)):
+        rest = mine.woken_at.get(purpose, 0.0) + _TOGETHER[purpose] - time.monotonic()
+        if rest > 0 and readable(fds, min(rest, timeout)):
             return False
         wait_for_change(mine.watch, changed, timeout, fds)
         if woken:
-            mine.woken_at = time.monotonic()
+            mine.woken_at[purpose] = time.monotonic()
         return woken

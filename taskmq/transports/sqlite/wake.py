@@ -22,6 +22,8 @@ _IN_MODIFY, _IN_IGNORED = 0x2, 0x8000
 _IN_NONBLOCK, _IN_CLOEXEC = 0o4000, 0o2000000
 _EVENT = struct.Struct("iIII")
 _PAUSES = (0.001, 0.005, 0.02)
+# A bell that brought nothing is followed by another look after so many seconds.
+_AGAIN = 0.001
 # How often the watch is tried again while the file is not there.
 _LOOK = 0.5
 
@@ -107,6 +109,7 @@ def wait_for_change(
     `changed` tells a commit of somebody else from one of our own, which rings the same bell.
     """
     deadline = time.monotonic() + timeout
+    longest = _LOOK
     step = 0
     while not changed():
         left = deadline - time.monotonic()
@@ -114,10 +117,13 @@ def wait_for_change(
             return
         if watch.active:
             assert watch.fd is not None
-            ready = readable([watch.fd, *fds], min(left, _LOOK))
+            ready = readable([watch.fd, *fds], min(left, longest))
+            longest = _LOOK
             if watch.fd in ready:
                 watch.drain()
                 ready.discard(watch.fd)
+                # The bell rings while the log is written, and the commit counts a moment after.
+                longest = _AGAIN
         else:
             ready = readable(fds, min(left, _PAUSES[min(step, len(_PAUSES) - 1)]))
             step += 1

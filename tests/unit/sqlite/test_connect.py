@@ -24,6 +24,7 @@ def test_each_connection_has_the_measured_settings(transport, name: str) -> None
     assert pragma("wal_autocheckpoint") == connect.CHECKPOINT_PAGES
     assert pragma("secure_delete") == 0
     assert pragma("trusted_schema") == 0
+    assert pragma("query_only") == int(name == "_reader")
     assert pragma("temp_store") == 2
     assert pragma("auto_vacuum") == 2
     assert pragma("journal_size_limit") == 64 * 1024 * 1024

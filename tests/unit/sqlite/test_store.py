@@ -138,7 +138,7 @@ def test_a_worker_goes_on_with_the_file_that_is_there(
 
     assert turn.lost == (held,)
     assert [d.message.task_id for d in turn.deliveries] == ["new"]
-    assert "going on with the file" in caplog.text
+    assert "is another file than before" in caplog.text
     other.close()
 
 
