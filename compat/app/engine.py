@@ -92,11 +92,15 @@ def seconds(value: Any, name: str) -> float | None:
 def task_options(task: Task, conf: Settings) -> dict[str, Any]:
     """What a Celery task says about its messages, as options of the native task.
 
-    The queue is not among them: `task_routes` decides it anew at every call.
+    The queue is the one `task_routes` gives it without arguments, for commands that submit it natively
+    (`taskmq call`); a Celery call is routed anew each time.
     """
     scale = Scale(conf.task_priority_scale)
     rate = None if conf.worker_disable_rate_limits else task.rate_limit
     return {
+        "queue": task.app.amqp.router.route(task._get_exec_options(), task.name, task=task)[
+            "queue"
+        ],
         "priority": scale.declared(task.priority, f"task {task.name}: priority"),
         "ack": ack_mode(task.acks_late, task.reject_on_worker_lost),
         "rate_limit": rate or None,

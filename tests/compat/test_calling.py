@@ -11,7 +11,12 @@ import kombu.exceptions
 import pytest
 
 from taskmq.compat import Celery
-from taskmq.compat.exceptions import ImproperlyConfigured, OperationalError, TaskRevokedError
+from taskmq.compat.exceptions import (
+    ImproperlyConfigured,
+    NotRegistered,
+    OperationalError,
+    TaskRevokedError,
+)
 from taskmq.errors import ConfigError, SubmitUnknown, TransportUnavailable
 from tests.compat.conftest import MakeApp, MakeWorker
 
@@ -268,6 +273,18 @@ def test_send_task_reaches_a_task_that_only_the_worker_knows(
     make_worker(app).run_until_idle()
 
     assert result.get() == 6
+
+
+def test_task_that_nobody_knows_is_not_thrown_away_but_fails_as_not_registered(
+    app: Celery, make_worker: MakeWorker
+) -> None:
+    result = app.send_task("nobody.knows.this")
+    make_worker(app).advance(3600)
+
+    assert result.state == "FAILURE"
+    assert isinstance(result.get(propagate=False), NotRegistered)
+    letters = app.engine.transport.operators.dead_letters()
+    assert [letter.message.task_id for letter in letters] == [result.id]
 
 
 def test_send_task_of_a_known_task_uses_its_options(app: Celery) -> None:

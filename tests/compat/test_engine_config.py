@@ -204,6 +204,15 @@ def test_settings_are_worked_out_once_and_not_at_every_call() -> None:
     assert not worked_out.called
 
 
+def test_task_that_is_submitted_natively_goes_where_the_project_routes_it() -> None:
+    app = Celery(set_as_current=False, broker="memory://native", task_routes={"feed.*": "feeds"})
+    app.task(name="feed.one")(lambda: None)
+    app.task(name="own", queue="mine")(lambda: None)
+
+    assert app.engine.message("feed.one").queue == "feeds"
+    assert app.engine.message("own").queue == "mine"
+
+
 def test_engine_options_of_a_task_are_its_attributes() -> None:
     app = Celery(set_as_current=False, broker="memory://options", task_default_rate_limit="5/s")
 

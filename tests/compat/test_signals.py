@@ -256,6 +256,8 @@ def test_start_of_a_worker_says_what_has_no_effect_and_what_looks_misspelt(
     app.engine.hooks.worker_init.send(WorkerEvent(worker=make_worker(app)))
 
     said = [r.message for r in caplog.records if r.name == "taskmq.compat"]
+    # `taskmq doctor` and `taskmq config check` ask for the same.
+    assert [line for adviser in app.engine.hooks.advisers for line in adviser()] == said
     assert said == [
         "setting beat_schedule has no effect: the periodic process is not there yet; let cron run "
         "`taskmq call` meanwhile",
