@@ -114,14 +114,6 @@ class _SameModule(Loader):
         for name, value in self._own.items():
             setattr(module, name, value)
 
-    def is_package(self, fullname: str) -> bool:
-        return hasattr(self._module, "__path__")
-
-    def get_code(self, fullname: str) -> Any:
-        """The code of the module, for `python -m celery`."""
-        loader: Any = self._own.get("__loader__")
-        return loader.get_code(self._module.__name__)
-
 
 class _Celery(Distribution):
     """What `importlib.metadata` is told of Celery."""

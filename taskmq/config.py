@@ -60,7 +60,8 @@ class Config:
     retry_priority: RetryPriority = "keep"  # P5
     poll_interval: float = 0.05  # P15
     concurrency: int | None = None  # None: the number of CPUs
-    prefetch: int | None = None  # None: = concurrency (P16)
+    prefetch: int | None = None  # None: = concurrency (P16), or
+    prefetch_multiplier: int | None = None  # that many times the slots a worker turns out to have
     yield_delay: float = 0.1  # P14, plus jitter
     yield_min_delta: int = 1  # P12
     max_yields: int = 100  # P14
@@ -106,6 +107,7 @@ class Config:
         check.number("poll_interval", low=0.001, high=60)
         check.integer("concurrency", low=1, optional=True)
         check.integer("prefetch", low=1, optional=True)
+        check.integer("prefetch_multiplier", low=1, optional=True)
         check.number("yield_delay", low=0)
         check.integer("yield_min_delta", low=1, high=18)
         check.integer("max_yields", low=1)

@@ -64,9 +64,7 @@ def engine_config(conf: Settings, queues: Queues) -> Config:
     priority = scale.declared(conf.task_default_priority, "task_default_priority")
     if priority is not None:
         settings["default_priority"] = priority
-    prefetch = _prefetch(conf)
-    if prefetch is not None:
-        settings["prefetch"] = prefetch
+    settings["prefetch_multiplier"] = _prefetch_multiplier(conf)
     settings.update(_own(conf, settings))
     return Config(**settings)
 
@@ -194,8 +192,8 @@ def serializer_name(name: Any, where: str) -> str:
     return short
 
 
-def _prefetch(conf: Settings) -> int | None:
-    """How many messages a worker holds: only where the project asks for it, else as many as it runs."""
+def _prefetch_multiplier(conf: Settings) -> int | None:
+    """How many messages a worker holds for each it runs: only where the project asks for it, else one."""
     if not conf.value_set_for("worker_prefetch_multiplier"):
         return None
     multiplier = conf.worker_prefetch_multiplier
@@ -204,7 +202,7 @@ def _prefetch(conf: Settings) -> int | None:
     if multiplier == 0 or conf.worker_disable_prefetch:
         # Celery's 0 takes messages without end; nothing here holds what it could not run soon (P16).
         return None
-    return int(multiplier) * int(conf.worker_concurrency or os.cpu_count() or 1)
+    return int(multiplier)
 
 
 def _own(conf: Settings, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from taskmq.app import App
     from taskmq.compat.app.base import Celery
     from taskmq.compat.app.task import Task
-    from taskmq.hooks import CutOffEvent, WorkerEvent
+    from taskmq.hooks import CutOffEvent, Hooks, WorkerEvent
     from taskmq.message import Delivery
 
 __all__ = ("WorkerHandle", "connect", "worker_main", "start")
@@ -54,7 +54,7 @@ class WorkerHandle:
 def connect(app: Celery, engine: App) -> None:
     """Have the engine's hooks call the tasks' own and send Celery's signals."""
     hooks = engine.hooks
-    told = _Told(app)
+    told = _Told(app, hooks)
     hooks.advisers.append(lambda: findings(app))
     hooks.after_run.connect(leave_run)
     hooks.child_init.connect(told.child_init)
@@ -64,16 +64,20 @@ def connect(app: Celery, engine: App) -> None:
     hooks.worker_stopping.connect(told.worker_stopping)
     hooks.worker_stopped.connect(told.worker_stopped)
     hooks.run_cut_off.connect(told.run_cut_off)
-    if signals.task_received:
-        # Looked at once: the worker does less per task where nobody listens.
-        hooks.task_received.connect(told.task_received)
+    told.listen()
 
 
 class _Told:
     """The receivers of one app."""
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: Celery, hooks: Hooks) -> None:
         self.app = app
+        self._hooks = hooks
+
+    def listen(self) -> None:
+        """Pass received tasks on, where somebody listens by now: else the worker does less for each."""
+        if signals.task_received:
+            self._hooks.task_received.connect(self.task_received)
 
     def child_init(self, event: Any) -> None:
         self.app.set_current()
@@ -94,6 +98,7 @@ class _Told:
         signals.celeryd_after_setup.send(
             sender=sender.hostname, instance=sender, conf=self.app.conf
         )
+        self.listen()
 
     def worker_ready(self, event: WorkerEvent) -> None:
         signals.worker_ready.send(sender=WorkerHandle(self.app, event.worker))

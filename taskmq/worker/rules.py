@@ -81,7 +81,7 @@ def resolve(config: Config, options: WorkerOptions, name: str) -> Rules:
         name=name,
         queues=tuple(QueueShare(q, config.queue(q).weight) for q in dict.fromkeys(names)),
         slots=slots,
-        prefetch=options.prefetch or config.prefetch or slots,
+        prefetch=options.prefetch or config.prefetch or slots * (config.prefetch_multiplier or 1),
         poll_interval=config.poll_interval,
         lease=config.lease,
         drain_timeout=None if drain is None or math.isinf(drain) else drain,

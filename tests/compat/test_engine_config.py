@@ -13,6 +13,8 @@ from taskmq.compat.exceptions import ImproperlyConfigured
 from taskmq.config import Config, QueueConfig
 from taskmq.errors import ConfigError
 from taskmq.states import AckMode
+from taskmq.worker.options import WorkerOptions
+from taskmq.worker.rules import resolve
 
 
 def config_of(**settings: Any) -> Config:
@@ -48,9 +50,16 @@ def test_acknowledgement_follows_celerys_two_options(
 
 
 def test_prefetch_counts_only_where_the_project_sets_it() -> None:
-    assert config_of(worker_concurrency=3).prefetch is None
-    assert config_of(worker_concurrency=3, worker_prefetch_multiplier=4).prefetch == 12
-    assert config_of(worker_concurrency=3, worker_prefetch_multiplier=0).prefetch is None
+    def held(slots: int, **settings: Any) -> int:
+        options = WorkerOptions(concurrency=slots, app_spec="proj")
+        return resolve(config_of(**settings), options, "w").prefetch
+
+    # The slots a worker really has, whatever the settings say of them.
+    assert held(8, worker_concurrency=3) == 8
+    assert held(8, worker_concurrency=3, worker_prefetch_multiplier=1) == 8
+    assert held(8, worker_prefetch_multiplier=4) == 32
+    assert held(8, worker_prefetch_multiplier=0) == 8
+    assert held(8, worker_prefetch_multiplier=4, worker_disable_prefetch=True) == 8
     with pytest.raises(ImproperlyConfigured, match="worker_prefetch_multiplier"):
         config_of(worker_prefetch_multiplier=-1)
 

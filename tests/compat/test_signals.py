@@ -243,6 +243,20 @@ def test_received_task_is_announced_where_somebody_listens(
     assert seen == [("job", result.id)]
 
 
+def test_receiver_that_came_after_the_first_call_hears_of_received_tasks_too(
+    app: Celery, make_worker: MakeWorker
+) -> None:
+    seen: list[str] = []
+    result = app.task(name="job")(lambda: None).delay()
+    signals.task_received.connect(lambda request, **kw: seen.append(request.id), weak=False)
+
+    worker = make_worker(app)
+    app.engine.hooks.worker_init.send(WorkerEvent(worker=worker))
+    worker.run_until_idle()
+
+    assert seen == [result.id]
+
+
 def test_start_of_a_worker_says_what_has_no_effect_and_what_looks_misspelt(
     app: Celery, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
 ) -> None:

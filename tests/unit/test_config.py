@@ -38,6 +38,7 @@ INTEGERS = {
     "urgent_threshold": (-9, 9),
     "concurrency": (1, None),
     "prefetch": (1, None),
+    "prefetch_multiplier": (1, None),
     "yield_min_delta": (1, 18),
     "max_yields": (1, None),
     "normal_reserved_slots": (0, None),
@@ -51,6 +52,7 @@ INTEGERS = {
 OPTIONAL = {
     "concurrency",
     "prefetch",
+    "prefetch_multiplier",
     "aging_interval",
     "drain_timeout",
     "time_limit",
