@@ -268,6 +268,23 @@ class TestConcurrencyKey(Contract):
 
         assert bench.drain() == ["a", "b"]
 
+    @pytest.mark.parametrize("way", ["release", "lose"])
+    def test_one_handed_back_gives_way_to_a_more_urgent_one_it_blocked(
+        self, bench: Bench, way: str
+    ) -> None:
+        bench.submit("low", priority=-1, concurrency=ONE)
+        running = bench.take()
+        bench.submit("high", priority=9, concurrency=ONE)
+        bench.submit("lower", priority=-2, concurrency=ONE)
+
+        if way == "release":
+            bench.settle(running, Verb.RELEASE)
+        else:
+            bench.needs("leases")
+            bench.lose_leases()
+
+        assert bench.drain() == ["high", "low", "lower"]
+
     def test_a_blocked_one_can_be_revoked(self, bench: Bench) -> None:
         bench.submit("a", "b", "c", concurrency=ONE)
         running = bench.take()

@@ -73,24 +73,21 @@ class MemoryOperators(Operators):
             return live + [_found_dead(letter) for letter in reversed(letters)]
 
     def revoke(self, task_ids: Sequence[str], *, reason: str = "") -> list[Revoked]:
+        with self._store.at() as now:
+            return [self._revoke(task_id, reason, now) for task_id in task_ids]
+
+    def _revoke(self, task_id: str, reason: str, now: float) -> Revoked:
         store = self._store
-        answers = []
-        with store.at() as now:
-            for task_id in task_ids:
-                live = store.of_task(task_id)
-                record = store.results.get(task_id)
-                if not live and record is not None and record.state.final:
-                    answers.append(Revoked(task_id, record.state, ended=False))
-                    continue
-                store.revoked[task_id] = (now, reason)
-                running = [e for e in live if e.place is Place.RUNNING]
-                was = (running or live)[0].state if live else State.UNKNOWN
-                for entry in live:
-                    if entry.place is not Place.RUNNING:
-                        how = endings.revoked(entry.message, reason, **store.ending(now))
-                        store.end(entry, how, now)
-                answers.append(Revoked(task_id, was, ended=bool(live) and not running))
-        return answers
+        live = store.of_task(task_id)
+        running = [e for e in live if e.place is Place.RUNNING]
+        was = State.RUNNING if running else store.state(task_id, now)
+        if not was.final:
+            store.revoked[task_id] = (now, reason)
+        for entry in live:
+            if entry.place is not Place.RUNNING:
+                how = endings.revoked(entry.message, reason, **store.ending(now))
+                store.end(entry, how, now)
+        return Revoked(task_id, was, ended=bool(live) and not running)
 
     def is_revoked(self, task_id: str) -> bool:
         with self._store.at():
@@ -161,22 +158,24 @@ class MemoryOperators(Operators):
     def _found(self, entry: Entry) -> Found:
         store = self._store
         message = entry.message
-        ahead = ahead_of(store, entry) if entry.place is Place.READY else 0
+        held = entry.place.held
+        ahead = 0 if held else ahead_of(store, entry)
         blocked_by: tuple[str, ...] = ()
         if entry.place is Place.BLOCKED and message.concurrency is not None:
             holders = store.keys.holders(message.concurrency.key)
+            holders.sort(key=lambda e: e.sort_key)
             blocked_by = tuple(e.message.task_id for e in holders)
         return Found(
             message=message,
             state=entry.state,
             seq=entry.seq,
             visible_at=entry.visible_at,
-            due_at=entry.due_at,
-            yielded=entry.yields > 0 and entry.place is Place.SCHEDULED and not entry.booked,
+            due_at=None if held else entry.due_at,
+            yielded=entry.yields > 0 and entry.due_at not in (None, entry.visible_at),
             deliveries=entry.deliveries,
             yields=entry.yields,
             worker=entry.worker,
-            lease_until=entry.lease_until if entry.place.held else None,
+            lease_until=entry.lease_until if held else None,
             paused=store.paused.get(message.queue, False),
             ahead=min(ahead, AHEAD_CAP),
             ahead_capped=ahead > AHEAD_CAP,
@@ -192,8 +191,7 @@ class MemoryOperators(Operators):
             return entry.due_at
         state = self._store.rates.state(rate.key)
         token_at = max(state.next_at, state.closed_until)
-        waits = entry.place is Place.READY and token_at > self._store.clock.now()
-        return token_at if waits else None
+        return token_at if token_at > self._store.clock.now() else None
 
 
 def _found_dead(letter: DeadLetter) -> Found:

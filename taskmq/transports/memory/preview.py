@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from itertools import islice
 
 from taskmq.policy.rotation import Share, rotate
 from taskmq.transports.base import QueueShare
@@ -11,7 +12,7 @@ from taskmq.transports.memory.entries import Entry, Place
 from taskmq.transports.memory.store import Store
 
 # `why` counts no further than this.
-AHEAD_CAP = 1000
+AHEAD_CAP = 10_000
 
 
 def claim_order(store: Store, queues: Sequence[QueueShare], limit: int, now: float) -> list[Entry]:
@@ -22,7 +23,7 @@ def claim_order(store: Store, queues: Sequence[QueueShare], limit: int, now: flo
     order: list[Entry] = []
     while len(order) < limit:
         for entries in waiting.values():
-            # A rate limit has one token now: what comes after it in its lane would be set aside.
+            # A rate limit has one token now: its next message would be set aside.
             while entries and entries[-1].rate_lane in spent:
                 entries.pop()
         left = {name: entries for name, entries in waiting.items() if entries}
@@ -48,11 +49,15 @@ def _claimable(store: Store, queue: str, limit: int, now: float) -> list[Entry]:
     if store.paused.get(queue):
         return []
     offered: list[Entry] = []
+    limited = 0
     for lane in store.lanes(queue):
-        if lane.rate is not None and not store.rates.state(lane.rate).has_token(now):
-            continue
-        offered.extend(lane.entries())
-    return heapq.nsmallest(limit, offered, key=lambda e: e.sort_key)[::-1]
+        if lane.rate is None:
+            offered.extend(lane.entries())
+        elif store.rates.state(lane.rate).has_token(now):
+            # One token, one message; another queue's may be the one that gets it.
+            offered.extend(islice(lane.entries(), 1))
+            limited += 1
+    return heapq.nsmallest(limit + limited, offered, key=lambda e: e.sort_key)[::-1]
 
 
 def ahead_of(store: Store, entry: Entry) -> int:
@@ -60,11 +65,11 @@ def ahead_of(store: Store, entry: Entry) -> int:
     queue, band = entry.message.queue, entry.message.priority
     count = 0
     for other in store.entries.values():
-        if other.place is not Place.READY or store.paused.get(other.message.queue):
+        if other.place is not Place.READY:
             continue
         if other.message.queue == queue:
             count += other.sort_key < entry.sort_key
-        else:
+        elif not store.paused.get(other.message.queue):
             count += other.message.priority > band
         if count > AHEAD_CAP:
             break

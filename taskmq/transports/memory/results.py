@@ -29,7 +29,7 @@ class MemoryResults(ResultStore):
 
     def get(self, task_id: str) -> ResultRecord | None:
         with self._store.at() as now:
-            return self._current(task_id, now)
+            return self._store.result(task_id, now)
 
     def put(self, records: Sequence[ResultRecord]) -> None:
         with self._store.at():
@@ -46,7 +46,7 @@ class MemoryResults(ResultStore):
         waited = 0.0
         while True:
             with self._store.at() as now:
-                records = {t: self._current(t, now) for t in task_ids}
+                records = {t: self._store.result(t, now) for t in task_ids}
                 final = {t: r for t, r in records.items() if r is not None and r.state.final}
                 left = None if timeout is None else timeout - waited
                 if final or (left is not None and left <= 0):
@@ -59,20 +59,5 @@ class MemoryResults(ResultStore):
 
     def state(self, task_id: str) -> State:
         """Where the message is, then its record, then the dead letters."""
-        store = self._store
-        with store.at() as now:
-            live = store.of_task(task_id)
-            if live:
-                return live[0].state
-            record = self._current(task_id, now)
-            if record is not None:
-                return record.state
-            if any(d.message.task_id == task_id for d in store.dead.values()):
-                return State.DEAD
-            return State.UNKNOWN
-
-    def _current(self, task_id: str, now: float) -> ResultRecord | None:
-        record = self._store.results.get(task_id)
-        if record is None or (record.expires_at is not None and record.expires_at <= now):
-            return None
-        return record
+        with self._store.at() as now:
+            return self._store.state(task_id, now)

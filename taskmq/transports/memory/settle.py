@@ -57,7 +57,7 @@ def yield_back(store: Store, delivery: Delivery, delay: float, now: float) -> bo
     entry.yields += 1
     if not stays_yieldable(entry.yields, store.settings.max_yields):
         entry.yieldable = False
-    hand_back(store, entry, now, due_at=now + delay)
+    hand_back(store, entry, now, due_at=now + delay, keeps_key=True)
     return True
 
 
@@ -95,8 +95,5 @@ def _release(store: Store, entry: Entry, outcome: Outcome, now: float) -> None:
             how = how._replace(error=outcome.error)
         store.end(entry, how, now, reason=outcome.reason or endings.CRASH_LOOP)
         return
-    due_at = None
-    if outcome.delay > 0:
-        due_at = now + outcome.delay
-        store.free_key(entry, now)
+    due_at = now + outcome.delay if outcome.delay > 0 else None
     hand_back(store, entry, now, due_at=due_at, counted=outcome.counted)

@@ -21,7 +21,7 @@ def start_held(store: Store, delivery: Delivery, now: float) -> Delivery | None:
         return None
     at = store.rates.take(entry, now)
     if at > now:
-        hand_back(store, entry, now, due_at=at, booked=True)
+        hand_back(store, entry, now, due_at=at, booked=True, keeps_key=True)
         return None
     entry.place = Place.RUNNING
     return entry.delivery()
@@ -35,8 +35,12 @@ def hand_back(
     due_at: float | None = None,
     booked: bool = False,
     counted: bool = False,
+    keeps_key: bool = False,
 ) -> None:
-    """Let a held message wait in its old place again; the delivery is taken back unless counted."""
+    """Let a held message wait in its old place again; the delivery is taken back unless counted.
+
+    Unless it keeps its concurrency key, one blocked by it that is more urgent goes first.
+    """
     # A token that was spent on a start is gone; one still booked stays good for the next start.
     entry.booked = booked or (entry.booked and entry.place is not Place.RUNNING)
     if not counted:
@@ -44,4 +48,6 @@ def hand_back(
     entry.token = 0
     entry.worker = ""
     entry.due_at = due_at
+    if not keeps_key:
+        store.free_key(entry, now)
     store.put_back(entry, now)

@@ -19,6 +19,7 @@ from taskmq.message import DeadLetter, Delivery, Message, ResultRecord
 from taskmq.policy import endings
 from taskmq.policy.endings import Circumstances, Ended
 from taskmq.policy.stable_heap import StableHeap
+from taskmq.states import State
 from taskmq.transports.base import Settings
 from taskmq.transports.memory.entries import Entry, Place
 from taskmq.transports.memory.lanes import Lane
@@ -97,6 +98,25 @@ class Store:
     def of_task(self, task_id: str) -> list[Entry]:
         """The live messages of a task, newest first."""
         return sorted(self._by_task.get(task_id, {}).values(), key=lambda e: -e.seq)
+
+    def result(self, task_id: str, now: float) -> ResultRecord | None:
+        """The record of a task, unless its time is over."""
+        record = self.results.get(task_id)
+        if record is None or (record.expires_at is not None and record.expires_at <= now):
+            return None
+        return record
+
+    def state(self, task_id: str, now: float) -> State:
+        """Where the message is, then its record, then the dead letters."""
+        live = self.of_task(task_id)
+        if live:
+            return live[0].state
+        record = self.result(task_id, now)
+        if record is not None:
+            return record.state
+        if any(d.message.task_id == task_id for d in self.dead.values()):
+            return State.DEAD
+        return State.UNKNOWN
 
     def next_due(self, queues: Iterable[str], now: float) -> float | None:
         """The earliest "not before" to come, or the time of a lane's next token, in these queues."""
@@ -245,6 +265,7 @@ class Store:
         if entry.due_at is not None and entry.due_at > now:
             self._schedule(entry, entry.due_at)
             return
+        entry.due_at = None
         key = entry.message.concurrency
         if key is None or entry.has_key:
             self._await_admitted(entry, now)

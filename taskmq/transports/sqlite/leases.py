@@ -66,7 +66,8 @@ def start_one(tx: Tx, delivery: Delivery, rates: Rates) -> Delivery | None:
     if rate_key is not None and message.rate is not None:
         at = rates.take(rate_key, message.rate.interval)
         if at > tx.now:
-            hand_back(tx, delivery, found, due_at=at, lane=tx.plain_lane(found.place.lane))
+            plain = tx.plain_lane(found.place.lane)
+            hand_back(tx, delivery, found, due_at=at, lane=plain, keeps_key=True)
             return None
     tx.execute(
         "UPDATE reserved SET started_at = ? WHERE seq = ? AND token = ?",
@@ -83,14 +84,20 @@ def hand_back(
     due_at: int | None = None,
     counted: bool = False,
     lane: int | None = None,
+    keeps_key: bool = False,
 ) -> None:
-    """Let a held message wait in its old place again; the delivery is taken back unless counted."""
+    """Let a held message wait in its old place again; the delivery is taken back unless counted.
+
+    Unless it keeps its concurrency key, one blocked by it that is more urgent goes first.
+    """
     place = found.place
     if lane is None:
         # A token that was spent on a start is gone; one still booked is good for the next start.
         lane = home_lane(tx, place.seq) if found.started else place.lane
     deliveries = place.deliveries if counted else place.deliveries - 1
     tx.execute(DELETE_HELD, (delivery.seq, delivery.token))
+    if not keeps_key:
+        release_key(tx, delivery)
     put_back(tx, delivery, place._replace(lane=lane, deliveries=deliveries), due_at)
 
 
@@ -117,12 +124,12 @@ def yield_back(tx: Tx, delivery: Delivery, delay: float) -> bool:
     kept = found.place.yieldable and stays_yieldable(yields, tx.settings.max_yields)
     place = found.place._replace(yields=yields, yieldable=int(kept))
     due_at = tx.now + micros(delay) if delay > 0 else None
-    hand_back(tx, delivery, Held(place, False), due_at=due_at)
+    hand_back(tx, delivery, Held(place, False), due_at=due_at, keeps_key=True)
     return True
 
 
 def release_key(tx: Tx, delivery: Delivery) -> None:
-    """Give up the concurrency key of a held message that is not going back to ready at once."""
+    """Give up the concurrency key of a message that was held, so that the next in order has it."""
     key = delivery.message.concurrency
     if key is not None:
         free_key(tx, key.key, delivery.seq)

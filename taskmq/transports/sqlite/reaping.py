@@ -9,7 +9,7 @@ from taskmq.policy.reaping import LeaseWatch
 from taskmq.transports.sqlite.consequences import apply_followers
 from taskmq.transports.sqlite.endings import end, ended_instead
 from taskmq.transports.sqlite.leases import DELETE_HELD, home_lane
-from taskmq.transports.sqlite.places import await_turn
+from taskmq.transports.sqlite.places import await_turn, free_key
 from taskmq.transports.sqlite.rows import M_COLUMNS, PLACE_COLUMNS, Place
 from taskmq.transports.sqlite.tx import Engine, Tx
 
@@ -68,7 +68,11 @@ def _take_back(tx: Tx, seq: int, token: int) -> bool:
     instead = ended_instead(tx, message)
     if instead is not None:
         end(tx, seq, message, instead)
-    elif fate is Lost.RETURNED:
+        return True
+    if message.concurrency is not None:
+        # It waits like anybody now: one it blocked that is more urgent goes first.
+        free_key(tx, message.concurrency.key, seq)
+    if fate is Lost.RETURNED:
         await_turn(tx, place._replace(deliveries=place.deliveries - 1), None)
     else:
         # At once: it has waited for its lease and two looks. A rate token was spent on the lost start.

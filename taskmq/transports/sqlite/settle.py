@@ -176,8 +176,5 @@ def _release(tx: Tx, outcome: Outcome, found: Held) -> None:
             yields=found.place.yields,
         )
         return
-    due_at = None
-    if outcome.delay > 0:
-        due_at = tx.now + micros(outcome.delay)
-        release_key(tx, delivery)
+    due_at = tx.now + micros(outcome.delay) if outcome.delay > 0 else None
     hand_back(tx, delivery, found, due_at=due_at, counted=outcome.counted)
