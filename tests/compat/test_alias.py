@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 INSTALL = "from taskmq.compat import install_as_celery; install_as_celery()\n"
 
 
 def run(code: str, *, install: bool = True, cwd: Path | None = None, **env: str) -> str:
     """What a Python process prints that runs this code."""
-    import os
-
     process = subprocess.run(
         [sys.executable, "-W", "error", "-c", (INSTALL if install else "") + textwrap.dedent(code)],
         capture_output=True,
@@ -140,7 +140,7 @@ def test_children_have_the_alias_too(tmp_path: Path) -> None:
             process.join(timeout=30)
         """,
         cwd=tmp_path,
-        PYTHONPATH=str(tmp_path),
+        PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}",
         PYTHONWARNINGS="ignore",
     )
 
