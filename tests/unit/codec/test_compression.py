@@ -22,7 +22,7 @@ BODY = b"[[1], {}, {}]"
     ("compression", "packed"),
     [
         ("application/x-gzip", zlib.compress(BODY)),
-        ("gzip", gzip.compress(BODY)),
+        ("gzip", gzip.compress(BODY, mtime=0)),
         ("zlib", zlib.compress(BODY)),
         ("application/x-bz2", bz2.compress(BODY)),
         ("application/x-lzma", lzma.compress(BODY)),
