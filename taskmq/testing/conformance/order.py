@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from taskmq.message import Rate
 from taskmq.testing.conformance.bench import Bench, Contract, names
 
 
@@ -109,6 +110,17 @@ class TestOrder(Contract):
         bench.submit("past", eta=bench.clock.now() - 3600)
 
         assert bench.drain() == ["first", "past"]
+
+    def test_an_expired_head_does_not_let_a_later_one_of_another_lane_pass(
+        self, bench: Bench
+    ) -> None:
+        bench.submit("expired", expires_at=bench.clock.now() + 5)
+        bench.submit("first")
+        bench.submit("limited", rate=Rate("slow", 60.0))
+        bench.submit("last")
+        bench.clock.advance(5)
+
+        assert bench.drain() == ["first", "limited", "last"]
 
     def test_an_urgent_due_message_is_not_hidden_by_many_others_that_fell_due(
         self, bench: Bench

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from taskmq.message import Delivery, Message
@@ -160,31 +161,46 @@ class Claim:
         found: list[_Met] = []
         limit = count
         while len(found) < count and not self._spent():
-            rows: list[Any] = []
-            for lane, npri in sources:
-                rows += self._tx.execute(_FETCH, (lane, npri, limit)).fetchall()
-            if len(sources) > 1:
-                rows.sort(key=lambda row: (row[3], row[0]))
-            met = 0
+            rows = self._rows(sources, limit, effective)
+            if not rows:
+                break
             for row in rows:
                 if len(found) == count or self._spent():
                     break
-                if not self._on_level(row, effective) or self._is_closed(row[1]):
-                    continue
-                met += 1
-                passed = self._check(row, start=start)
-                if passed is not None:
+                if not self._is_closed(row[1]) and (passed := self._check(row, start=start)):
                     found.append(passed)
-            if not met:
-                break
             limit = count - len(found) + _MORE_ROWS
         return found
+
+    def _rows(self, sources: Sequence[tuple[int, int]], limit: int, effective: int) -> list[Any]:
+        """The first rows of these lanes together, in order; no lane is seen less far than another."""
+        if len(sources) == 1:
+            return self._lane_rows(*sources[0], limit, effective)
+        rows: list[Any] = []
+        seen_to: list[tuple[int, int]] = []
+        for lane, npri in sources:
+            fetched = self._lane_rows(lane, npri, limit, effective)
+            rows += fetched
+            if len(fetched) == limit:
+                seen_to.append(_place_key(fetched[-1]))
+        rows.sort(key=_place_key)
+        if not seen_to:
+            return rows
+        # What a lane has behind the last row read of it may come before the rows of the others.
+        horizon = min(seen_to)
+        return [row for row in rows if _place_key(row) <= horizon]
+
+    def _lane_rows(self, lane: int, npri: int, limit: int, effective: int) -> list[Any]:
+        if self._is_closed(lane):
+            return []
+        rows = self._tx.execute(_FETCH, (lane, npri, limit)).fetchall()
+        # Under aging only the first of a band may have waited long enough for its level.
+        return list(takewhile(lambda row: self._on_level(row, effective), rows))
 
     def _is_closed(self, lane: int) -> bool:
         return bool(self._closed) and self._tx.names_of(lane)[1] in self._closed
 
     def _on_level(self, row: Any, effective: int) -> bool:
-        # Under aging only the first of a band may have waited long enough for its level.
         aging = self._request.aging
         if aging is None:
             return True
@@ -270,6 +286,11 @@ class Claim:
                 started=start,
             )
         )
+
+
+def _place_key(row: Any) -> tuple[int, int]:
+    """`(visible_at, seq)`: the order inside one level."""
+    return row[3], row[0]
 
 
 def nothing_to_take(tx: Tx, request: ReserveRequest) -> bool:
