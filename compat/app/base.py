@@ -25,9 +25,8 @@ from taskmq.compat.app.adapter import AdapterTask
 from taskmq.compat.app.configured import Configured
 from taskmq.compat.app.engine import engine_config
 from taskmq.compat.app.loader import Loader
-from taskmq.compat.app.queues import Queues
 from taskmq.compat.app.registry import TaskRegistry
-from taskmq.compat.app.routes import Router
+from taskmq.compat.app.routes import AMQP
 from taskmq.compat.app.task import Task as TaskBase
 from taskmq.compat.exceptions import AlwaysEagerIgnored, ImproperlyConfigured
 from taskmq.compat.utils.dispatch import Signal
@@ -283,7 +282,7 @@ class Celery(Configured):
     @property
     def amqp(self) -> AMQP:
         """The queues and routes of the project."""
-        return self._cached("amqp", lambda: AMQP(self))
+        return self._cached("amqp", lambda: AMQP(self.conf))
 
     @property
     def control(self) -> Control:
@@ -381,23 +380,3 @@ class Celery(Configured):
         if text not in self._said:
             self._said.add(text)
             log.warning("%s", text)
-
-
-class AMQP:
-    """`app.amqp`: the declared queues, and the router over them."""
-
-    def __init__(self, app: Celery) -> None:
-        conf = app.conf
-        self.queues = Queues(
-            conf.task_queues,
-            _default_queue(conf.task_default_queue),
-            create_missing=bool(conf.task_create_missing_queues),
-        )
-        self.router = Router(conf.task_routes, self.queues)
-
-
-def _default_queue(value: Any) -> str:
-    name = value if isinstance(value, str) else getattr(value, "name", None)
-    if not isinstance(name, str) or not name:
-        raise ImproperlyConfigured(f"task_default_queue: a queue name, got {value!r}")
-    return name

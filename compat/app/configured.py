@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import datetime, timezone, tzinfo
 from typing import Any, TypeVar
 
+from taskmq.compat.app.bound import BoundToApp
 from taskmq.compat.app.scale import Scale
 from taskmq.compat.app.settings import Settings, Source
-from taskmq.compat.app.task import Task
 from taskmq.compat.exceptions import ImproperlyConfigured
 from taskmq.compat.utils.dispatch import Signal
 from taskmq.compat.utils.imports import import_from_cwd, symbol_by_name
@@ -135,7 +135,7 @@ class Configured:
                 f"timezone: a name like 'Europe/Paris', got {name!r}"
             ) from exc
 
-    def annotations_for(self, task_cls: type[Task]) -> list[dict[str, Any]]:
+    def annotations_for(self, task_cls: type[BoundToApp]) -> list[dict[str, Any]]:
         """What `task_annotations` says of a task: attribute to value, a name led by `@` to a wrapper."""
         found: list[dict[str, Any]] = []
         rules = self.conf.task_annotations or ()

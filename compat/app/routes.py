@@ -11,13 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import translate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taskmq.compat.app.queues import Queues
 from taskmq.compat.exceptions import ImproperlyConfigured
 from taskmq.compat.utils.imports import symbol_by_name
 
-__all__ = ("Router", "MapRoute")
+if TYPE_CHECKING:
+    from taskmq.compat.app.settings import Settings
+
+__all__ = ("AMQP", "Router", "MapRoute")
 
 
 class MapRoute:
@@ -99,6 +102,18 @@ class Router:
         return {}
 
 
+class AMQP:
+    """`app.amqp`: the declared queues, and the router over them."""
+
+    def __init__(self, conf: Settings) -> None:
+        self.queues = Queues(
+            conf.task_queues,
+            _default_queue(conf.task_default_queue),
+            create_missing=bool(conf.task_create_missing_queues),
+        )
+        self.router = Router(conf.task_routes, self.queues)
+
+
 def _route_list(routes: Any) -> list[Any]:
     if not routes:
         return []
@@ -140,3 +155,10 @@ def _router(route: Any) -> Callable[..., Any]:
     raise ImproperlyConfigured(
         f"task_routes: mappings, lists of pairs, functions or names of these, got {route!r}"
     )
+
+
+def _default_queue(value: Any) -> str:
+    name = value if isinstance(value, str) else getattr(value, "name", None)
+    if not isinstance(name, str) or not name:
+        raise ImproperlyConfigured(f"task_default_queue: a queue name, got {value!r}")
+    return name
