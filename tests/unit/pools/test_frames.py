@@ -102,7 +102,10 @@ def test_garbage_from_a_child_is_waited_for_or_refused(data: bytes) -> None:
         st.sampled_from(
             ["n", "e", "body", "delay", "children", "traceback", "runtime", "priority"]
         ),
-        st.none() | st.integers() | st.text("ab5", max_size=3) | st.lists(st.integers(), max_size=2),
+        st.none()
+        | st.integers()
+        | st.text("ab5", max_size=3)
+        | st.lists(st.integers(), max_size=2),
     )
 )
 def test_a_completion_of_wrong_types_is_refused(meta: dict[str, object]) -> None:

@@ -73,5 +73,8 @@ def test_each_block_begins_empty(shop: App) -> None:
 
 
 def test_a_worker_without_a_virtual_clock_is_refused_with_the_way_out(shop: App) -> None:
-    with pytest.raises(ConfigError, match=r"taskmq\.testing\.isolated"), taskmq.testing.worker(shop):
+    with (
+        pytest.raises(ConfigError, match=r"taskmq\.testing\.isolated"),
+        taskmq.testing.worker(shop),
+    ):
         raise AssertionError("it was let in")
