@@ -5,6 +5,8 @@ Created 0600 with O_EXCL and O_NOFOLLOW; SQLite gives the -wal and -shm files th
 
 from __future__ import annotations
 
+import itertools
+import logging
 import os
 import stat
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 
 from taskmq.errors import ConfigError, TransportCorrupt, TransportUnavailable
 from taskmq.transports.sqlite.options import SQLiteOptions
+
+log = logging.getLogger("taskmq.sqlite")
 
 # What statfs calls file systems on which SQLite's shared memory or locks are not reliable.
 _NETWORK = {
@@ -45,12 +49,8 @@ def identity(path: str) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
-def prepare(path: Path, options: SQLiteOptions) -> bool:
-    """Check the place and create the file if there is none; whether this call created it.
-
-    Raises `ConfigError` for a place no database should be in and `TransportUnavailable` where the
-    file cannot be made.
-    """
+def check_place(path: Path, options: SQLiteOptions) -> None:
+    """Raise `ConfigError` for a place no database should be in. Changes nothing."""
     directory = path.parent
     if not directory.is_dir():
         raise ConfigError(
@@ -65,25 +65,28 @@ def prepare(path: Path, options: SQLiteOptions) -> bool:
             "to the URL when only one machine uses it"
         )
     _check_directory(path)
+    if path.is_symlink() and not path.exists():
+        raise ConfigError(f"{path} is a symbolic link to nowhere; it is not followed")
     if path.exists():
         if not path.is_file():
             raise ConfigError(f"{path} is not a regular file")
         if 0 < path.stat().st_size < _SMALLEST:
             # SQLite would take a file this short for an empty one and write over it.
             raise TransportCorrupt(f"{path} is not a database: it was not changed")
+
+
+def create(path: Path, mode: int) -> bool:
+    """Create the file if there is none; whether this call did. The caller holds the write lock.
+
+    Raises `TransportUnavailable` where it cannot be made.
+    """
+    if path.exists():
         return False
-    return _create(path, options.mode)
-
-
-def _create(path: Path, mode: int) -> bool:
+    _set_aside(path)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         fd = os.open(path, flags, mode)
-    except FileExistsError:
-        if path.is_symlink():
-            raise ConfigError(f"{path} is a symbolic link to nowhere; it is not followed") from None
-        return False
     except OSError as exc:
         uid = f" by user {os.getuid()}" if hasattr(os, "getuid") else ""
         raise TransportUnavailable(f"{path} cannot be created{uid}: {exc.strerror}") from exc
@@ -93,6 +96,32 @@ def _create(path: Path, mode: int) -> bool:
     finally:
         os.close(fd)
     return True
+
+
+def _set_aside(path: Path) -> None:
+    """Keep what a database that was deleted or moved alone left behind away from the new one.
+
+    A process may have them open still: the new database would share its memory with the old one. And the
+    log may hold the last commits of a database that was only moved.
+    """
+    memory, left = Path(f"{path}-shm"), Path(f"{path}-wal")
+    memory.unlink(missing_ok=True)
+    if not left.exists():
+        return
+    if left.stat().st_size == 0:
+        left.unlink()
+        return
+    kept = next(
+        name for n in itertools.count(1) if not (name := Path(f"{left}.orphan{n}")).exists()
+    )
+    left.rename(kept)
+    log.warning(
+        "%s was left behind by a database that is gone; it is kept as %s. If that database was moved, put it "
+        "beside it under the name of its log",
+        left,
+        kept.name,
+        extra={"action": "orphan-log"},
+    )
 
 
 def _check_directory(path: Path) -> None:

@@ -32,10 +32,9 @@ from taskmq.transports.sqlite.options import SQLiteOptions
 log = logging.getLogger("taskmq.sqlite")
 
 T = TypeVar("T")
+
 # What a value that cannot be bound raises; it concerns one message, never the file.
 UNSTORABLE = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
-
-
 # How long a fork waits for other threads to leave SQLite; a transaction takes a few milliseconds.
 _FORK_PATIENCE = 1.0
 
@@ -127,10 +126,11 @@ class Store:
             self._lock.close()
 
     def _connect(self) -> sqlite3.Connection:
-        made = files.prepare(self._file, self.options)
-        self.created = self.created or made
+        files.check_place(self._file, self.options)
         self._lock.acquire()
         try:
+            made = files.create(self._file, self.options.mode)
+            self.created = self.created or made
             writer = connect_writer(self.path, self.options)
             # Read once, so that the log exists and can be recognised.
             writer.execute("SELECT version FROM catalog").fetchall()

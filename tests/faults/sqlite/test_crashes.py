@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 from pathlib import Path
 
@@ -49,8 +50,11 @@ def test_a_file_moved_under_a_producer_keeps_all_it_took(actor, path: Path) -> N
     producer = actor("produce", "a")
     producer.until_many("accepted", 20)
     moved = path.with_name("moved.db")
+    # Three files cannot be moved at one instant under a process that looks at them.
+    os.kill(producer.pid, signal.SIGSTOP)
     for suffix in ("", "-wal", "-shm"):
         os.rename(f"{path}{suffix}", f"{moved}{suffix}")
+    os.kill(producer.pid, signal.SIGCONT)
     producer.until("refused")
     before = len(producer.said("accepted"))
     producer.until_many("accepted", before + 20)

@@ -19,6 +19,12 @@ def mode(path: Path | str) -> int:
     return stat.S_IMODE(os.stat(path).st_mode)
 
 
+def prepare(path: Path, options: SQLiteOptions = OPTIONS) -> bool:
+    """What opening does before SQLite comes into it; whether it made the file."""
+    files.check_place(path, options)
+    return files.create(path, options.mode)
+
+
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=lambda mask: f"umask{mask:03o}")
 def umask(request: pytest.FixtureRequest):
     before = os.umask(request.param)
@@ -48,7 +54,7 @@ def test_opening_says_whether_it_made_the_file(path: Path) -> None:
 
 def test_a_missing_directory_is_named_and_not_made(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere.*does not exist"):
-        files.prepare(tmp_path / "nowhere" / "q.db", OPTIONS)
+        prepare(tmp_path / "nowhere" / "q.db")
 
     assert list(tmp_path.iterdir()) == []
 
@@ -57,7 +63,7 @@ def test_a_directory_in_the_place_of_the_file_is_refused(path: Path) -> None:
     path.mkdir()
 
     with pytest.raises(ConfigError, match="not a regular file"):
-        files.prepare(path, OPTIONS)
+        prepare(path)
 
 
 def test_a_link_laid_where_the_file_will_be_is_not_followed(tmp_path: Path, path: Path) -> None:
@@ -65,7 +71,7 @@ def test_a_link_laid_where_the_file_will_be_is_not_followed(tmp_path: Path, path
     path.symlink_to(target)
 
     with pytest.raises(ConfigError, match="symbolic link"):
-        files.prepare(path, OPTIONS)
+        prepare(path)
     assert not target.exists()
 
 
@@ -89,15 +95,15 @@ def test_a_directory_everybody_may_write_in_is_refused(path: Path) -> None:
     path.parent.chmod(0o777)
 
     with pytest.raises(ConfigError, match="everybody may write"):
-        files.prepare(path, OPTIONS)
+        prepare(path)
     assert not path.exists()
 
 
 def test_in_a_sticky_directory_our_own_file_is_accepted(path: Path) -> None:
     path.parent.chmod(0o1777)
 
-    assert files.prepare(path, OPTIONS)
-    assert not files.prepare(path, OPTIONS)
+    assert prepare(path)
+    assert not prepare(path)
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", ".lock"])
@@ -110,7 +116,7 @@ def test_in_a_sticky_directory_a_file_somebody_laid_there_is_refused(
     monkeypatch.setattr(files, "_trusted", lambda uid: False)
 
     with pytest.raises(ConfigError, match=r"belongs to user"):
-        files.prepare(path, OPTIONS)
+        prepare(path)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +128,9 @@ def test_a_network_file_system_is_refused_unless_it_is_allowed(
     monkeypatch.setattr(files, "_statfs_type", lambda directory: kind)
 
     with pytest.raises(ConfigError, match=rf"network file system \({name}\).*network_fs=allow"):
-        files.prepare(path, OPTIONS)
+        prepare(path)
     assert not path.exists()
-    assert files.prepare(path, SQLiteOptions(network_fs=True))
+    assert prepare(path, SQLiteOptions(network_fs=True))
 
 
 def test_the_local_file_system_is_recognised(tmp_path: Path) -> None:
@@ -140,7 +146,8 @@ def test_a_file_that_cannot_be_made_names_file_and_user(
     monkeypatch.setattr(os, "open", refuse)
 
     with pytest.raises(TransportUnavailable) as refused:
-        files.prepare(path, OPTIONS)
+        prepare(path)
+    monkeypatch.undo()
     assert str(path) in str(refused.value)
     assert f"user {os.getuid()}" in str(refused.value)
 

@@ -124,6 +124,48 @@ def test_a_producer_learns_that_another_file_is_in_its_place(transport, path: Pa
     other.close()
 
 
+def test_a_file_deleted_alone_shares_nothing_with_the_new_one(
+    transport, path: Path, bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    transport.submit([bench.message("before")])
+    path.unlink()
+    other = SQLiteTransport(path)
+    other.open()
+    other.submit([bench.message("new")])
+
+    with pytest.raises(TransportMoved):
+        transport.submit([bench.message("refused")])
+    transport.submit([bench.message("after")])
+
+    assert ids(other) == ids(transport) == ["new", "after"]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
+    other.close()
+    # It may have been moved, not deleted; then its last commits are in here.
+    assert Path(f"{path}-wal.orphan1").stat().st_size > 0
+    assert "orphan1" in caplog.text
+
+
+def test_a_file_moved_alone_can_be_made_whole_again(
+    transport, path: Path, tmp_path: Path, bench
+) -> None:
+    transport.submit([bench.message("before")])
+    moved = tmp_path / "moved.db"
+    path.rename(moved)
+    with pytest.raises(TransportMoved):
+        transport.submit([bench.message("refused")])
+    transport.submit([bench.message("after")])
+
+    os.rename(f"{path}-wal.orphan1", f"{moved}-wal")
+    other = SQLiteTransport(moved)
+    other.open()
+
+    assert ids(other) == ["before"]
+    assert ids(transport) == ["after"]
+    other.close()
+
+
 def test_a_worker_goes_on_with_the_file_that_is_there(
     transport, path: Path, bench, caplog: pytest.LogCaptureFixture
 ) -> None:
