@@ -22,9 +22,10 @@ from taskmq.policy.steps import GATHER
 from taskmq.registry import Registry, check_task_name
 from taskmq.result import Result
 from taskmq.states import State
-from taskmq.stores import Stores
+from taskmq.stores import DISABLED, Stores
 from taskmq.submitting import MessageBuilder
 from taskmq.task import Task, task_name
+from taskmq.transports.urls import parse_url
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -79,6 +80,10 @@ class App:
         if elsewhere:
             settings["broker_url"] = elsewhere
         self.config = config.changed(**settings) if settings else config
+        if transport is None:
+            parse_url(self.config.broker_url)
+            if self.config.result_url not in (None, DISABLED):
+                parse_url(str(self.config.result_url))
         self.name = name
         self.clock: Clock = clock or SystemClock()
         self.random = random or Random()

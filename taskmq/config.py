@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from taskmq.errors import ConfigError, nearest
+from taskmq.errors import ConfigError, known_keywords, nearest
 from taskmq.priority import Priority, declare_priority
 from taskmq.retry import RetryPriority, check_retry_priority
 from taskmq.states import AckMode
@@ -24,6 +24,7 @@ BROKER_VARIABLE = "TASKMQ_BROKER_URL"
 CONTENT_TYPES = ("json", "msgpack", "yaml", "pickle")
 
 
+@known_keywords
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
     """One queue.
@@ -46,6 +47,7 @@ class QueueConfig:
             declare_priority(self.priority, "QueueConfig.priority")
 
 
+@known_keywords
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings of an app. Raises `ConfigError` naming the setting, the value and what is accepted."""

@@ -30,8 +30,12 @@ A message names the value, what is accepted, and where; `nearest()` adds the lik
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from dataclasses import fields
+from typing import Any, ClassVar, TypeVar
+
+T = TypeVar("T")
 
 
 class TaskMQError(Exception):
@@ -213,3 +217,24 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the closest known name, or an empty string."""
     found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def known_keywords(cls: type[T]) -> type[T]:
+    """For dataclasses users write down: an unknown keyword is a `ConfigError` that names the likely one.
+
+    A plain dataclass would raise a `TypeError` that speaks of `__init__`.
+    """
+    original: Any = cls.__init__
+    names = tuple(f.name for f in fields(cls))  # type: ignore[arg-type]
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **keywords: Any) -> None:  # noqa: N807
+        for name in keywords:
+            if name not in names:
+                raise ConfigError(
+                    f"{cls.__name__}: unknown setting {name!r}.{nearest(name, names)}"
+                )
+        original(self, *args, **keywords)
+
+    cls.__init__ = __init__  # type: ignore[method-assign]
+    return cls

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from taskmq.errors import ConfigError
+from taskmq.errors import ConfigError, known_keywords
 from taskmq.priority import MIN_PRIORITY
 
 RetryPriority = Literal["keep", "lower"]
 RETRY_PRIORITIES = ("keep", "lower")
 
 
+@known_keywords
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """How a task retries.

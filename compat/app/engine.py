@@ -223,7 +223,7 @@ def _queue_config(name: str, value: Any) -> QueueConfig:
     if isinstance(value, Mapping):
         try:
             return QueueConfig(**value)
-        except TypeError as exc:
+        except ConfigError as exc:
             raise ImproperlyConfigured(f"taskmq_queues[{name!r}]: {exc}") from None
     if isinstance(value, QueueConfig):
         return value

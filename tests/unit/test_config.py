@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
 import pytest
 
-from taskmq import AckMode, App, Config, QueueConfig
+from taskmq import AckMode, App, Config, QueueConfig, RetryPolicy
 from taskmq.config import SETTING_NAMES
 from taskmq.errors import ConfigError
 
@@ -246,3 +247,28 @@ def test_the_defaults_of_the_design() -> None:
     assert (settings.lease, settings.max_deliveries, settings.drain_timeout) == (30, 5, 25)
     assert settings.accept_content == ("json",)
     assert len(fields(Config)) == len(SETTING_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("build", "wrong", "likely"),
+    [
+        (lambda: Config(concurency=3), "concurency", "concurrency"),  # type: ignore[call-arg]
+        (lambda: QueueConfig(weigth=3), "weigth", "weight"),  # type: ignore[call-arg]
+        (lambda: RetryPolicy(max_retry=3), "max_retry", "max_retries"),  # type: ignore[call-arg]
+    ],
+)
+def test_an_unknown_keyword_names_the_likely_one(
+    build: Callable[[], object], wrong: str, likely: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"unknown setting '{wrong}'. Did you mean '{likely}'"):
+        build()
+
+
+def test_an_address_nobody_can_open_is_refused_when_the_app_is_built() -> None:
+    with pytest.raises(ConfigError, match="arrives with the kombu adapter"):
+        App(Config(broker_url="redis://x"))
+
+
+def test_a_result_address_nobody_can_open_is_refused_when_the_app_is_built() -> None:
+    with pytest.raises(ConfigError, match="accepted are"):
+        App(result_url="ftp://x")

@@ -155,11 +155,9 @@ def test_results_at_the_same_url_are_beside_the_messages(built: list[Any]) -> No
     assert len(built) == 1
 
 
-def test_an_unknown_scheme_is_refused_at_the_first_use() -> None:
-    app = App(broker_url="carrier-pigeon://loft")
-
+def test_an_unknown_scheme_is_refused_when_the_app_is_built() -> None:
     with pytest.raises(ConfigError, match="carrier-pigeon"):
-        app.submit("work")
+        App(broker_url="carrier-pigeon://loft")
 
 
 def test_a_child_does_not_wait_for_a_lock_its_parent_held(built: list[Any]) -> None:
