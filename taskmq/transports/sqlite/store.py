@@ -311,8 +311,10 @@ class Store:
 
     def _check_file(self) -> None:
         """Refuse to write into a file that nobody else can find any more (measured: SQLite would)."""
+        # The log first: when all of them are moved between two looks, it is the file that counts.
+        same_log = files.identity(self._log_path) == self._log
         found = files.identity(self.path)
-        if found == self._database and files.identity(self._log_path) == self._log:
+        if same_log and found == self._database:
             return
         if found != self._database:
             what = "deleted" if found is None else "replaced"
