@@ -111,6 +111,19 @@ class TestPeek(Contract):
 
         assert bench.peek() is None
 
+    def test_a_due_message_that_its_key_will_block_is_not_seen(self, bench: Bench) -> None:
+        bench.needs("exact_peek", "shared_limits")
+        bench.submit("a", concurrency=ConcurrencyKey("one"))
+        bench.take()
+        due = bench.clock.now() + 5
+        bench.submit("b", priority=9, concurrency=ConcurrencyKey("one"), eta=due)
+        bench.submit("c", "d", priority=4, concurrency=ConcurrencyKey("two"), eta=due)
+        bench.clock.advance(5)
+
+        assert bench.peek() == 4
+        foreseen = bench.transport.operators.peek(bench.request().queues, 5)
+        assert [p.message.task_id for p in foreseen] == ["c"]
+
     def test_with_aging_the_effective_priority_is_seen(self, bench: Bench) -> None:
         bench.submit("old", priority=0)
         bench.clock.advance(30)

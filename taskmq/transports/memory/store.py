@@ -272,7 +272,7 @@ class Store:
             return
         admitted, swapped = self.keys.admit(entry, key)
         if swapped is not None:
-            self._swap_out(swapped)
+            self._swap_out(swapped, now)
         if admitted:
             self._await_admitted(entry, now)
         else:
@@ -298,11 +298,13 @@ class Store:
         if waiting is not None:
             waiting.remove(entry.seq)
 
-    def _swap_out(self, entry: Entry) -> None:
+    def _swap_out(self, entry: Entry, now: float) -> None:
         if entry.place is Place.READY:
             self._lane_of(entry).remove(entry)
         else:
             self._unschedule(entry)
+            if entry.due_at is not None and entry.due_at <= now:
+                entry.due_at = None
         key = entry.message.concurrency
         assert key is not None
         self.keys.block(entry, key)

@@ -30,18 +30,21 @@ def holds(tx: Tx, seq: int) -> bool:
     )
 
 
-def admit(tx: Tx, place: Place) -> tuple[bool, int | None]:
-    """Let a due message take its key: whether it did, and whose place it took."""
-    key, limit = key_of(tx, place.seq)
+def holders(tx: Tx, key: str) -> list[Holder]:
+    """Who has a key."""
     rows = tx.execute(
         "SELECT h.seq, h.npri, h.visible_at, EXISTS(SELECT 1 FROM reserved r WHERE r.seq = h.seq) "
         "FROM holder h WHERE h.key = ?",
         (key,),
     ).fetchall()
-    holders = [
-        Holder(seq, (npri, visible_at, seq), not held) for seq, npri, visible_at, held in rows
-    ]
-    admitted, swapped = decide((place.npri, place.visible_at, place.seq), holders, limit)
+    return [Holder(seq, (npri, visible_at, seq), not held) for seq, npri, visible_at, held in rows]
+
+
+def admit(tx: Tx, place: Place) -> tuple[bool, int | None]:
+    """Let a due message take its key: whether it did, and whose place it took."""
+    key, limit = key_of(tx, place.seq)
+    sort_key = (place.npri, place.visible_at, place.seq)
+    admitted, swapped = decide(sort_key, holders(tx, key), limit)
     if swapped is not None:
         tx.execute("DELETE FROM holder WHERE key = ? AND seq = ?", (key, swapped))
     if admitted:

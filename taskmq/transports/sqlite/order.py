@@ -14,6 +14,7 @@ from taskmq.message import Message
 from taskmq.policy.bands import Head, top_band
 from taskmq.transports.base import ALL_BANDS, QueueShare
 from taskmq.transports.operators import Peeked
+from taskmq.transports.sqlite.arrivals import Arrivals
 from taskmq.transports.sqlite.catalog import Lane
 from taskmq.transports.sqlite.due import bands
 from taskmq.transports.sqlite.heads import open_lanes
@@ -26,14 +27,18 @@ _READY = (
     f"SELECT {PLACE_COLUMNS} FROM ready WHERE lane = ? AND (npri, visible_at, seq) > (?, ?, ?) "  # noqa: S608
     "ORDER BY npri, visible_at, seq LIMIT ?"
 )
-_DUE = f"SELECT {PLACE_COLUMNS} FROM scheduled WHERE npri = ? AND due_at <= ?"  # noqa: S608
+_DUE = (
+    f"SELECT {PLACE_COLUMNS} FROM scheduled WHERE npri = ? AND due_at <= ? "  # noqa: S608
+    "ORDER BY due_at, seq"
+)
 _FIRST = (-1000, 0, 0)
 
 
 def peek(tx: Tx, queues: Sequence[QueueShare], limit: int) -> list[Peeked]:
     """The next `limit` messages of these queues, in order."""
     lanes = list(open_lanes(tx, queues, with_token=True).lanes)
-    due = _due_places(tx)
+    arrivals = Arrivals(tx)
+    due = _due_places(tx, arrivals)
     lines = {lane.id: _Line(_places(tx, lane, due.get(lane.id, []))) for lane in lanes}
     rotation = Rotation(tx)
     found: list[Peeked] = []
@@ -48,7 +53,7 @@ def peek(tx: Tx, queues: Sequence[QueueShare], limit: int) -> list[Peeked]:
             break
         present = {head.queue for head in band}
         # Looked at before the rotation moves on: what is skipped is charged to nobody.
-        skipped = [head for head in band if _skip(tx, lines[head.lane])]
+        skipped = [head for head in band if _skip(tx, lines[head.lane], arrivals)]
         if skipped:
             continue
         (picked,) = rotation.pick(queues, present, 1)
@@ -75,13 +80,14 @@ class _Line:
         return taken
 
 
-def _due_places(tx: Tx) -> dict[int, list[Place]]:
+def _due_places(tx: Tx, arrivals: Arrivals) -> dict[int, list[Place]]:
     due: dict[int, list[Place]] = {}
     for npri, first in bands(tx):
         if first <= tx.now:
             for row in tx.execute(_DUE, (npri, tx.now)).fetchall():
                 place = Place._make(row)
-                due.setdefault(place.lane, []).append(place)
+                if arrivals.admits(place):
+                    due.setdefault(place.lane, []).append(place)
     return due
 
 
@@ -105,18 +111,19 @@ def _ready_places(tx: Tx, lane: int) -> Iterator[Place]:
             return
 
 
-def _skip(tx: Tx, line: _Line) -> bool:
-    """Pass over the head of a line if a reserve would end it instead of taking it."""
+def _skip(tx: Tx, line: _Line, arrivals: Arrivals) -> bool:
+    """Pass over the head of a line if a reserve would end or block it instead of taking it."""
     place = line.head
     assert place is not None
-    expired = place.expires_at is not None and place.expires_at <= tx.now
-    if not expired:
+    gone = place.expires_at is not None and place.expires_at <= tx.now
+    gone = gone or place.seq in arrivals.displaced
+    if not gone:
         message = _message(tx, place)
-        expired = place.deliveries >= message.max_deliveries
-        expired = expired or tx.revocation(message.task_id) is not None
-    if expired:
+        gone = place.deliveries >= message.max_deliveries
+        gone = gone or tx.revocation(message.task_id) is not None
+    if gone:
         line.take()
-    return expired
+    return gone
 
 
 def _message(tx: Tx, place: Place) -> Message:

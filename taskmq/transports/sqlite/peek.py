@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Window
 from taskmq.transports.base import QueueShare
+from taskmq.transports.sqlite.arrivals import Arrivals
 from taskmq.transports.sqlite.catalog import LaneSet
 from taskmq.transports.sqlite.due import LOOKED_AT, bands
 from taskmq.transports.sqlite.heads import band_heads, open_lanes, tops
+from taskmq.transports.sqlite.rows import PLACE_COLUMNS, Place
 from taskmq.transports.sqlite.tx import Tx
 
 # How many rows of one band are passed over that expired or may no longer be yielded. A reserve or a
@@ -24,7 +26,7 @@ _COUNTS = (
 )
 _BELOW = "SELECT npri FROM ready WHERE lane = ? AND npri > ? AND npri <= ? ORDER BY npri LIMIT 1"
 _DUE = (
-    "SELECT lane, visible_at, yieldable, expires_at FROM scheduled "
+    f"SELECT {PLACE_COLUMNS} FROM scheduled "  # noqa: S608
     "WHERE npri = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?"
 )
 
@@ -65,14 +67,17 @@ def _best_aged(tx: Tx, lanes: LaneSet, window: Window, aging: Aging) -> int | No
 
 
 def _due(tx: Tx, lanes: set[int], aging: Aging | None) -> Iterator[int]:
+    arrivals = Arrivals(tx)
     for npri, first in bands(tx):
         if first > tx.now:
             continue
-        for lane, visible_at, yieldable, expires_at in tx.execute(
-            _DUE, (npri, tx.now, LOOKED_AT)
-        ).fetchall():
-            if lane in lanes and yieldable and (expires_at is None or expires_at > tx.now):
+        for row in tx.execute(_DUE, (npri, tx.now, LOOKED_AT)).fetchall():
+            place = Place._make(row)
+            if place.expires_at is not None and place.expires_at <= tx.now:
+                continue
+            # Asked before the lane is looked at: a key is shared over queues.
+            if arrivals.admits(place) and place.lane in lanes and place.yieldable:
                 if aging is None:
                     yield -npri
                     break
-                yield aging.effective(-npri, visible_at / 1_000_000, tx.time)
+                yield aging.effective(-npri, place.visible_at / 1_000_000, tx.time)
