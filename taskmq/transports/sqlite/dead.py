@@ -24,8 +24,8 @@ _OF_QUEUE = (
 )
 _BY_NUMBER = f"SELECT {_COLUMNS} FROM dead WHERE number = ?"  # noqa: S608
 _OF_TASK = (
-    f"SELECT {_COLUMNS} FROM dead WHERE message_id = ?1 AND task_id IS NULL "  # noqa: S608
-    f"UNION ALL SELECT {_COLUMNS} FROM dead WHERE task_id = ?1 ORDER BY number DESC"
+    f"SELECT {_COLUMNS} FROM dead WHERE message_id = ? AND task_id IS NULL "  # noqa: S608
+    f"UNION ALL SELECT {_COLUMNS} FROM dead WHERE task_id = ? ORDER BY number DESC"
 )
 
 
@@ -53,7 +53,7 @@ def letters(tx: Tx, queue: str | None, after: int, limit: int) -> list[DeadLette
 
 def letters_of(tx: Tx, task_id: str) -> list[DeadLetter]:
     """Those of one task, newest first."""
-    return [_letter(tx, row) for row in tx.execute(_OF_TASK, (task_id,)).fetchall()]
+    return [_letter(tx, row) for row in tx.execute(_OF_TASK, (task_id, task_id)).fetchall()]
 
 
 def letter(tx: Tx, key: str) -> DeadLetter | None:

@@ -26,7 +26,7 @@ _ABOVE = "SELECT count(*) FROM (SELECT 1 FROM ready WHERE lane = ? AND npri < ? 
 def find(tx: Tx, task_id: str) -> list[Found]:
     """Every live message and dead letter of the task, newest first."""
     tx.refresh()
-    live = [_live(tx, row[0]) for row in tx.execute(LIVE_MESSAGES, (task_id,)).fetchall()]
+    live = [_live(tx, row[0]) for row in tx.execute(LIVE_MESSAGES, (task_id, task_id)).fetchall()]
     buried = [
         Found(
             message=letter.message,

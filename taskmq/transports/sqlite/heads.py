@@ -14,8 +14,8 @@ from taskmq.transports.sqlite.tx import Tx
 
 # One seek a lane, whatever is stored: 13 us for ten queues at any depth (measured).
 _TOPS = (
-    "SELECT j.value, (SELECT npri FROM ready WHERE lane = j.value AND npri BETWEEN ?2 AND ?3 "
-    "ORDER BY npri LIMIT 1) FROM json_each(?1) j"
+    "SELECT j.value, (SELECT npri FROM ready WHERE lane = j.value AND npri BETWEEN ? AND ? "
+    "ORDER BY npri LIMIT 1) FROM json_each(?) j"
 )
 _TOP = "SELECT npri FROM ready WHERE lane = ? AND npri BETWEEN ? AND ? ORDER BY npri LIMIT 1"
 _NEXT_BAND = (
@@ -52,7 +52,7 @@ def tops(tx: Tx, lanes: LaneSet, window: Window) -> list[tuple[int, int]]:
         (lane,) = lanes.lanes
         row = tx.row(_TOP, (lane.id, low, high))
         return [] if row is None else [(lane.id, row[0])]
-    rows = tx.execute(_TOPS, (lanes.ids, low, high)).fetchall()
+    rows = tx.execute(_TOPS, (low, high, lanes.ids)).fetchall()
     return [row for row in rows if row[1] is not None]
 
 

@@ -28,12 +28,12 @@ _FINAL = (
 )
 # The live messages of a task, newest first: under its own id, or a message that bears another.
 LIVE_MESSAGES = (
-    "SELECT seq FROM message WHERE message_id = ?1 AND task_id IS NULL "
-    "UNION ALL SELECT seq FROM message WHERE task_id = ?1 ORDER BY seq DESC"
+    "SELECT seq FROM message WHERE message_id = ? AND task_id IS NULL "
+    "UNION ALL SELECT seq FROM message WHERE task_id = ? ORDER BY seq DESC"
 )
 _DEAD = (
-    "SELECT 1 FROM dead WHERE message_id = ?1 AND task_id IS NULL "
-    "UNION ALL SELECT 1 FROM dead WHERE task_id = ?1 LIMIT 1"
+    "SELECT 1 FROM dead WHERE message_id = ? AND task_id IS NULL "
+    "UNION ALL SELECT 1 FROM dead WHERE task_id = ? LIMIT 1"
 )
 
 
@@ -103,13 +103,13 @@ def _finals(tx: Tx, ids: str) -> dict[str, ResultRecord]:
 
 def state_of(tx: Tx, task_id: str) -> State:
     """Where its newest message is, else its record, else whether it is a dead letter."""
-    live = tx.row(LIVE_MESSAGES, (task_id,))
+    live = tx.row(LIVE_MESSAGES, (task_id, task_id))
     if live is not None:
         return message_state(tx, live[0])
     record = current(tx, task_id)
     if record is not None:
         return record.state
-    return State.UNKNOWN if tx.row(_DEAD, (task_id,)) is None else State.DEAD
+    return State.UNKNOWN if tx.row(_DEAD, (task_id, task_id)) is None else State.DEAD
 
 
 def message_state(tx: Tx, seq: int) -> State:

@@ -44,7 +44,7 @@ def _revoke_one(tx: Tx, task_id: str, reason: str) -> Revoked:
         (task_id, reason, tx.now + micros(tx.settings.revocation_expires)),
     )
     ended = False
-    for (seq,) in tx.execute(LIVE_MESSAGES, (task_id,)).fetchall():
+    for (seq,) in tx.execute(LIVE_MESSAGES, (task_id, task_id)).fetchall():
         ended |= _end_unstarted(tx, seq, reason)
     return Revoked(task_id, was, ended and was is not State.RUNNING)
 

@@ -23,9 +23,9 @@ _INSERT = (
 # Sequence and stamp of the newest live message; is it known; is there any revocation.
 _LOOK = (
     "SELECT n.seq, n.enqueued_at, "
-    "EXISTS(SELECT 1 FROM message WHERE message_id = ?1) "
-    "OR EXISTS(SELECT 1 FROM dead WHERE message_id = ?1) "
-    "OR EXISTS(SELECT 1 FROM result WHERE task_id = ?1 AND final), "
+    "EXISTS(SELECT 1 FROM message WHERE message_id = ?) "
+    "OR EXISTS(SELECT 1 FROM dead WHERE message_id = ?) "
+    "OR EXISTS(SELECT 1 FROM result WHERE task_id = ? AND final), "
     "EXISTS(SELECT 1 FROM revoked) "
     "FROM (SELECT 1) LEFT JOIN (SELECT seq, enqueued_at FROM message ORDER BY seq DESC LIMIT 1) n"
 )
@@ -46,7 +46,8 @@ def submit(tx: Tx, encoded: Sequence[Encoded]) -> None:
     """Store what a producer sent; what is known already is left as it is."""
     if len(encoded) == 1:
         one = encoded[0]
-        seq, stamp, known, revocations = tx.row(_LOOK, (one.message.message_id,))
+        known_by = (one.message.message_id,) * 3
+        seq, stamp, known, revocations = tx.row(_LOOK, known_by)
         if not known:
             _insert(tx, one, (seq or 0) + 1, max(tx.now, stamp or 0), look=bool(revocations))
         return
