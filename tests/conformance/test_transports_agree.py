@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -243,8 +244,8 @@ class Agreement(RuleBasedStateMachine):
         self.both(look)
         self.both(count)
         for number in range(max(0, self.count - 4), self.count):
-            self.both(lambda bench, name=f"m{number}": self.find(bench, name))
-            self.both(lambda bench, name=f"m{number}": self.result(bench, name))
+            self.both(partial(self.find, name=f"m{number}"))
+            self.both(partial(self.result, name=f"m{number}"))
 
     def result(self, bench: Bench, name: str) -> Any:
         # When it ended may differ: an expiry is noticed by who looks first.

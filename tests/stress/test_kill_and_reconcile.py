@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -52,6 +53,10 @@ def lines(log: Path) -> int:
 NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 42)]
 
 
+def wrote_or_done(log: Path, enough: int, producers: list[subprocess.Popen[str]]) -> bool:
+    return lines(log) >= enough or all(p.poll() is not None for p in producers)
+
+
 @pytest.mark.parametrize("seed", [1, *NIGHTLY])
 def test_killed_consumers_lose_nothing_and_double_nothing(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
@@ -64,15 +69,9 @@ def test_killed_consumers_lose_nothing_and_double_nothing(tmp_path: Path, seed: 
         while killed < KILLS:
             victim = random.randrange(CONSUMERS)
             process, log = consumers[victim]
-            enough = lines(log) + random.randrange(LINES)
+            enough = max(1, lines(log) + random.randrange(LINES))
             # Once everything is done a consumer writes no more, and there is nothing left to kill it at.
-            wait_until(
-                lambda log=log, enough=enough: (
-                    lines(log) >= max(1, enough) or all(p.poll() is not None for p in producers)
-                ),
-                20,
-                what="a consumer's work",
-            )
+            wait_until(partial(wrote_or_done, log, enough, producers), 20, what="a consumer's work")
             process.send_signal(signal.SIGKILL)
             process.wait(10)
             killed += 1

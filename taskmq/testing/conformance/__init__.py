@@ -28,11 +28,12 @@ _GROUPS = (
     "dead_letters",
     "ending",
     "holding",
+    "keys",
     "leases",
-    "limiting",
     "operating",
     "order",
     "peeking",
+    "rates",
     "results",
     "settling",
     "sharing",
@@ -51,8 +52,8 @@ from taskmq.testing.conformance.coordinating import TestCoordination  # noqa: E4
 from taskmq.testing.conformance.dead_letters import TestDeadLetters  # noqa: E402
 from taskmq.testing.conformance.ending import TestExpiry, TestFollowing, TestRevoke  # noqa: E402
 from taskmq.testing.conformance.holding import TestHolding, TestStart  # noqa: E402
+from taskmq.testing.conformance.keys import TestConcurrencyKey  # noqa: E402
 from taskmq.testing.conformance.leases import TestFencing, TestLeases  # noqa: E402
-from taskmq.testing.conformance.limiting import TestConcurrencyKey, TestRateLimit  # noqa: E402
 from taskmq.testing.conformance.operating import (  # noqa: E402
     TestDepth,
     TestFind,
@@ -62,6 +63,7 @@ from taskmq.testing.conformance.operating import (  # noqa: E402
 )
 from taskmq.testing.conformance.order import TestOrder  # noqa: E402
 from taskmq.testing.conformance.peeking import TestPeek  # noqa: E402
+from taskmq.testing.conformance.rates import TestRateLimit  # noqa: E402
 from taskmq.testing.conformance.results import TestResults  # noqa: E402
 from taskmq.testing.conformance.settling import (  # noqa: E402
     TestBatch,

@@ -27,9 +27,9 @@ def heads(
     for share in queues:
         if store.paused.get(share.name):
             continue
-        for lane in store.lanes(share.name):
+        for lane in store.waiting.lanes(share.name):
             if lane.rate is not None:
-                state = store.rates.state(lane.rate)
+                state = store.waiting.rates.state(lane.rate)
                 if state.closed(now) or (peeking and not state.has_token(now)):
                     continue
             found.extend(lane.heads(now, aging, yieldable=peeking))
@@ -134,16 +134,16 @@ class Claim:
             rate = entry.message.rate
             if rate is None or entry.booked:
                 return entry
-            if not start and store.rates.state(rate.key).has_token(self._now):
+            if not start and store.waiting.rates.state(rate.key).has_token(self._now):
                 return entry
-            at = store.rates.take(entry, self._now)
+            at = store.waiting.rates.take(entry, self._now)
             if at <= self._now:
                 return entry
             set_aside(store, entry, at, self._now)
 
     def _take(self, entry: Entry, effective: int, *, start: bool) -> None:
         store = self._store
-        store.take_out(entry)
+        store.waiting.remove(entry)
         entry.place = Place.RUNNING if start else Place.RESERVED
         entry.token = store.random.getrandbits(56)
         entry.worker = self._request.worker
@@ -155,7 +155,7 @@ class Claim:
 
 def set_aside(store: Store, entry: Entry, at: float, now: float) -> None:
     """Until its booked token time; from then on it competes in its queue's plain lane (P8)."""
-    store.take_out(entry)
+    store.waiting.remove(entry)
     entry.booked = True
     entry.due_at = at
     store.put_back(entry, now)

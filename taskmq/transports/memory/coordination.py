@@ -57,7 +57,7 @@ class MemoryCoordination(Coordination):
             for name in names:
                 sent = Command(next(self._numbers), command, dict(arguments or {}), reply_to)
                 self._commands.setdefault(name, []).append((now + expires, sent))
-            self._store.tell()
+            self._store.waiting.news = True
             return names
 
     def commands(self, worker: str) -> list[Command]:
@@ -71,7 +71,7 @@ class MemoryCoordination(Coordination):
         with self._store.at() as now:
             answers = self._replies.setdefault(reply_to, [])
             answers.append((now + _REPLY_TTL, worker, dict(answer)))
-            self._store.tell()
+            self._store.waiting.news = True
 
     def replies(self, reply_to: str) -> list[tuple[str, Mapping[str, Any]]]:
         with self._store.at() as now:

@@ -53,7 +53,7 @@ class Maintenance:
                 if since + store.settings.revocation_expires <= now:
                     del store.revoked[task_id]
                     done += 1
-            store.rates.forget_old(now)
+            store.waiting.rates.forget_old(now)
             return Maintained(done=done + store.workflows.sweep(now - _CHORD_KEPT))
 
     def _take_back(self, entry: Entry, now: float) -> None:

@@ -113,7 +113,7 @@ class MemoryOperators(Operators):
     def resume(self, queue: str) -> None:
         with self._store.at():
             self._store.paused[queue] = False
-            self._store.tell()
+            self._store.waiting.news = True
 
     def dead_letters(
         self, *, queue: str | None = None, after: int = 0, limit: int = 100
@@ -162,7 +162,7 @@ class MemoryOperators(Operators):
         ahead = 0 if held else ahead_of(store, entry)
         blocked_by: tuple[str, ...] = ()
         if entry.place is Place.BLOCKED and message.concurrency is not None:
-            holders = store.keys.holders(message.concurrency.key)
+            holders = store.waiting.keys.holders(message.concurrency.key)
             holders.sort(key=lambda e: e.sort_key)
             blocked_by = tuple(e.message.task_id for e in holders)
         return Found(
@@ -189,7 +189,7 @@ class MemoryOperators(Operators):
             return None
         if entry.booked:
             return entry.due_at
-        state = self._store.rates.state(rate.key)
+        state = self._store.waiting.rates.state(rate.key)
         token_at = max(state.next_at, state.closed_until)
         return token_at if token_at > self._store.clock.now() else None
 

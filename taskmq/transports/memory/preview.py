@@ -50,10 +50,10 @@ def _claimable(store: Store, queue: str, limit: int, now: float) -> list[Entry]:
         return []
     offered: list[Entry] = []
     limited = 0
-    for lane in store.lanes(queue):
+    for lane in store.waiting.lanes(queue):
         if lane.rate is None:
             offered.extend(lane.entries())
-        elif store.rates.state(lane.rate).has_token(now):
+        elif store.waiting.rates.state(lane.rate).has_token(now):
             # One token, one message; another queue's may be the one that gets it.
             offered.extend(islice(lane.entries(), 1))
             limited += 1

@@ -83,7 +83,7 @@ def _retry(store: Store, entry: Entry, outcome: Outcome, now: float) -> None:
     later = outcome.delay > 0
     entry.visible_at = now + outcome.delay if later else store.stamp(now)
     entry.due_at = entry.visible_at if later else None
-    store.free_key(entry, now)
+    store.waiting.free_key(entry, now)
     store.put_back(entry, now)
 
 

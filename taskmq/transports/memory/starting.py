@@ -19,7 +19,7 @@ def start_held(store: Store, delivery: Delivery, now: float) -> Delivery | None:
     if message.expires_at is not None and message.expires_at <= now:
         store.end(entry, endings.expired(message, **store.ending(now)), now)
         return None
-    at = store.rates.take(entry, now)
+    at = store.waiting.rates.take(entry, now)
     if at > now:
         hand_back(store, entry, now, due_at=at, booked=True, keeps_key=True)
         return None
@@ -49,5 +49,5 @@ def hand_back(
     entry.worker = ""
     entry.due_at = due_at
     if not keeps_key:
-        store.free_key(entry, now)
+        store.waiting.free_key(entry, now)
     store.put_back(entry, now)

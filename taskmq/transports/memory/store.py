@@ -1,4 +1,4 @@
-"""The data of a memory transport and the moves between places, under one lock.
+"""The data of a memory transport under one lock: messages, results, dead letters, and how they end.
 
 Every public operation runs inside `Store.at()`, which reads the clock once and first lets time take
 effect: due messages become claimable and expired ones end. So peek and reserve are exact, and no
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
@@ -18,12 +18,10 @@ from taskmq.errors import TransportUnavailable
 from taskmq.message import DeadLetter, Delivery, Message, ResultRecord
 from taskmq.policy import endings
 from taskmq.policy.endings import Circumstances, Ended
-from taskmq.policy.stable_heap import StableHeap
 from taskmq.states import State
 from taskmq.transports.base import Settings
-from taskmq.transports.memory.entries import Entry, Place
-from taskmq.transports.memory.lanes import Lane
-from taskmq.transports.memory.limits import Keys, Rates
+from taskmq.transports.memory.entries import Entry
+from taskmq.transports.memory.waiting import Waiting
 from taskmq.transports.memory.waker import Waker
 from taskmq.transports.memory.workflows import Workflows
 
@@ -44,19 +42,13 @@ class Store:
         self.revoked: dict[str, tuple[float, str]] = {}
         self.paused: dict[str, bool] = {}
         self.counters: dict[str, int] = {}
-        self.rates = Rates()
-        self.keys = Keys()
+        self.waiting = Waiting()
         self.workflows = Workflows()
-        self._lanes: dict[str, dict[str | None, Lane]] = {}
-        self._numbered: list[Lane] = []
-        self._due: dict[str, StableHeap[Entry]] = {}
-        self._expiring: StableHeap[Entry] = StableHeap()
         self._by_message: dict[str, Entry] = {}
         self._by_task: dict[str, dict[int, Entry]] = {}
         self._seq = 0
         self._stamp = 0.0
         self._dead_number = 0
-        self._news = False
         self._pid = os.getpid()
 
     @contextmanager
@@ -69,21 +61,18 @@ class Store:
             )
         with self.changed:
             now = self.clock.now()
-            self._let_time_pass(now)
+            # Expiry first: a message that fell due and expired meanwhile never starts (I7).
+            while (late := self.waiting.next_expired(now)) is not None:
+                self.end(late, endings.expired(late.message, **self.ending(now)), now)
+            self.waiting.promote(now)
             try:
                 yield now
             finally:
-                news, self._news = self._news, False
+                news, self.waiting.news = self.waiting.news, False
         if news:
             self.waker.wake()
 
     # -- looking ----------------------------------------------------------------------------------
-
-    def lanes(self, queue: str) -> Iterable[Lane]:
-        return self._lanes.get(queue, {}).values()
-
-    def lane(self, number: int) -> Lane:
-        return self._numbered[number]
 
     def held(self, delivery: Delivery) -> Entry | None:
         """The entry of a delivery whose lease is still its own; None once it was lost (fencing)."""
@@ -117,20 +106,6 @@ class Store:
         if any(d.message.task_id == task_id for d in self.dead.values()):
             return State.DEAD
         return State.UNKNOWN
-
-    def next_due(self, queues: Iterable[str], now: float) -> float | None:
-        """The earliest "not before" to come, or the time of a lane's next token, in these queues."""
-        times = []
-        for queue in queues:
-            waiting = self._due.get(queue)
-            first = waiting.peek() if waiting is not None else None
-            if first is not None and first[2].due_at is not None:
-                times.append(first[2].due_at)
-            for lane in self.lanes(queue):
-                if lane.rate is not None and lane:
-                    state = self.rates.state(lane.rate)
-                    times.append(max(state.next_at, state.closed_until))
-        return min((t for t in times if t > now), default=None)
 
     # -- arriving and leaving -----------------------------------------------------------------------
 
@@ -169,33 +144,11 @@ class Store:
         elif message.expires_at is not None and message.expires_at <= now:
             self.end(entry, endings.expired(message, **self.ending(now)), now)
         else:
-            if message.expires_at is not None:
-                self._expiring.push(
-                    0, entry, key=entry.seq, at=message.expires_at, sequence=entry.seq
-                )
-            self._await(entry, now)
-
-    def take_out(self, entry: Entry) -> None:
-        """Out of whatever it waits in; its key and its row stay."""
-        if entry.place is Place.READY:
-            self._lane_of(entry).remove(entry)
-        elif entry.place is Place.SCHEDULED:
-            self._unschedule(entry)
-        elif entry.place is Place.BLOCKED and entry.message.concurrency is not None:
-            self.keys.unblock(entry, entry.message.concurrency)
-        if not entry.place.held:
-            self._expiring.remove(entry.seq)
-
-    def free_key(self, entry: Entry, now: float) -> None:
-        """Give up the concurrency key, so that the next blocked ones have it."""
-        key = entry.message.concurrency
-        if key is not None and entry.has_key:
-            for heir in self.keys.release(entry, key):
-                self._await_admitted(heir, now)
+            self.waiting.add(entry, now)
 
     def delete(self, entry: Entry, now: float) -> None:
         """Forget a message, wherever it is."""
-        self.take_out(entry)
+        self.waiting.remove(entry)
         # Gone before its heirs come, so that nothing finds it half deleted.
         message = entry.message
         del self.entries[entry.seq]
@@ -204,7 +157,7 @@ class Store:
         del of_task[entry.seq]
         if not of_task:
             del self._by_task[message.task_id]
-        self.free_key(entry, now)
+        self.waiting.free_key(entry, now)
 
     # -- endings ----------------------------------------------------------------------------------
 
@@ -238,82 +191,3 @@ class Store:
         self.results[record.task_id] = record
         if record.state.final:
             self.changed.notify_all()
-
-    def tell(self) -> None:
-        """Wake whoever waits once this operation is over."""
-        self._news = True
-
-    # -- the moves themselves -------------------------------------------------------------------------
-
-    def _let_time_pass(self, now: float) -> None:
-        # Expiry first: a message that fell due and expired meanwhile never starts (I7).
-        while (found := self._expiring.peek()) is not None:
-            entry = found[2]
-            expires_at = entry.message.expires_at
-            if expires_at is None or expires_at > now:
-                break
-            self.end(entry, endings.expired(entry.message, **self.ending(now)), now)
-        for waiting in self._due.values():
-            while (found := waiting.peek()) is not None:
-                entry = found[2]
-                if entry.due_at is not None and entry.due_at > now:
-                    break
-                waiting.pop()
-                self._await(entry, now)
-
-    def _await(self, entry: Entry, now: float) -> None:
-        if entry.due_at is not None and entry.due_at > now:
-            self._schedule(entry, entry.due_at)
-            return
-        entry.due_at = None
-        key = entry.message.concurrency
-        if key is None or entry.has_key:
-            self._await_admitted(entry, now)
-            return
-        admitted, swapped = self.keys.admit(entry, key)
-        if swapped is not None:
-            self._swap_out(swapped, now)
-        if admitted:
-            self._await_admitted(entry, now)
-        else:
-            self.keys.block(entry, key)
-
-    def _await_admitted(self, entry: Entry, now: float) -> None:
-        """Ready, or set aside until its "not before" with the key in hand (a yield, a booked token)."""
-        if entry.due_at is not None and entry.due_at > now:
-            self._schedule(entry, entry.due_at)
-            return
-        entry.due_at = None
-        entry.place = Place.READY
-        self._lane_of(entry).add(entry)
-        self._news = True
-
-    def _schedule(self, entry: Entry, due_at: float) -> None:
-        entry.place = Place.SCHEDULED
-        waiting = self._due.setdefault(entry.message.queue, StableHeap())
-        waiting.push(0, entry, key=entry.seq, at=due_at, sequence=entry.seq)
-
-    def _unschedule(self, entry: Entry) -> None:
-        waiting = self._due.get(entry.message.queue)
-        if waiting is not None:
-            waiting.remove(entry.seq)
-
-    def _swap_out(self, entry: Entry, now: float) -> None:
-        if entry.place is Place.READY:
-            self._lane_of(entry).remove(entry)
-        else:
-            self._unschedule(entry)
-            if entry.due_at is not None and entry.due_at <= now:
-                entry.due_at = None
-        key = entry.message.concurrency
-        assert key is not None
-        self.keys.block(entry, key)
-
-    def _lane_of(self, entry: Entry) -> Lane:
-        lanes = self._lanes.setdefault(entry.message.queue, {})
-        lane = lanes.get(entry.rate_lane)
-        if lane is None:
-            lane = Lane(entry.message.queue, entry.rate_lane, len(self._numbered))
-            lanes[entry.rate_lane] = lane
-            self._numbered.append(lane)
-        return lane

@@ -78,7 +78,7 @@ class MemoryTransport(Transport):
 
     def turn(self, outcomes: Sequence[Outcome], request: ReserveRequest | None) -> Turn:
         with self._store.at() as now:
-            self._store.rates.begin_turn()
+            self._store.waiting.rates.begin_turn()
             lost = tuple(o.delivery for o in outcomes if not settle(self._store, o, now))
             if request is None:
                 return Turn(lost=lost)
@@ -90,7 +90,7 @@ class MemoryTransport(Transport):
         started: list[Delivery] = []
         refused: list[Delivery] = []
         with self._store.at() as now:
-            self._store.rates.begin_turn()
+            self._store.waiting.rates.begin_turn()
             for delivery in deliveries:
                 running = start_held(self._store, delivery, now)
                 if running is None:
@@ -129,7 +129,7 @@ class MemoryTransport(Transport):
 
     def next_due(self, queues: Sequence[QueueShare]) -> float | None:
         with self._store.at() as now:
-            return self._store.next_due([q.name for q in queues], now)
+            return self._store.waiting.next_due([q.name for q in queues], now)
 
     @property
     def operators(self) -> MemoryOperators:
