@@ -9,6 +9,7 @@ from taskmq import errors as engine
 from taskmq.compat import states
 from taskmq.compat._state import _joins, _task_stack
 from taskmq.compat.app.engine import task_options
+from taskmq.compat.app.errbacks import ErrbackShape, arguments_of
 from taskmq.compat.app.request import request_of
 from taskmq.compat.app.retrying import by_hand
 from taskmq.compat.app.trace import Run, ending_state
@@ -21,6 +22,7 @@ from taskmq.compat.exceptions import (
     caught_as_billiard,
 )
 from taskmq.hooks import RunEvent
+from taskmq.shape import Shape
 from taskmq.task import Task as EngineTask
 from taskmq.task import TaskOptions
 
@@ -38,9 +40,19 @@ class AdapterTask(EngineTask[..., Any]):
     def __init__(self, app: App, task: Task) -> None:
         self.task = task
         super().__init__(app, task.run, task.name, TaskOptions(**task_options(task, task.app.conf)))
+        #: The parameters as they are, whatever is checked at a call.
+        self.parameters = self.shape
         if not task.typing:
             # typing=False: a wrong call fails where it runs, as the project asked.
-            self.shape.check = _anything  # type: ignore[method-assign]
+            self.shape = _Unchecked(task.run, bind=False, name=task.name)
+
+    def as_errback(self) -> AdapterTask:
+        """The same task for a call that is an error callback: other arguments come in front of its own."""
+        task: AdapterTask = object.__new__(type(self))
+        vars(task).update(vars(self))
+        if self.shape is self.parameters:
+            task.shape = ErrbackShape(self.parameters)
+        return task
 
     @property
     def soft_limit_error(self) -> type[BaseException]:
@@ -59,7 +71,8 @@ class AdapterTask(EngineTask[..., Any]):
             deliveries=context.deliveries,
         )
         request._engine = context
-        run = Run(self.task, request)
+        called_with = arguments_of(self.task.app, self.parameters, context.message, args, kwargs)
+        run = Run(self.task, request, called_with)
         context.celery_run = run  # type: ignore[attr-defined]
         run.enter()
         if self.is_async:
@@ -123,5 +136,8 @@ def translated(exc: BaseException, task: Task) -> BaseException:
     return exc
 
 
-def _anything(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    return None
+class _Unchecked(Shape):
+    """Parameters that every call fits."""
+
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        return None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from taskmq.compat import states
 from taskmq.compat._einfo import ExceptionInfo
+from taskmq.compat.app.errbacks import takes_failure
 from taskmq.compat.app.request import Context
 from taskmq.compat.app.trace import Run, ending_state
 from taskmq.compat.exceptions import Retry
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from taskmq.compat.result import EagerResult
 
 __all__ = ("apply", "apply_eagerly")
+
+log = logging.getLogger("taskmq.compat.eager")
 
 
 def apply_eagerly(task: Task, args: Any, kwargs: Any, options: Mapping[str, Any]) -> EagerResult:
@@ -151,10 +155,33 @@ def _once(
             _signature(task, callback).apply_async((value,))
     elif state == states.FAILURE:
         for errback in request.errbacks or ():
-            _signature(task, errback).apply_async((request.id,))
+            _call_errback(_signature(task, errback), request, value, einfo)
         if throw:
             raise value
     return state, value, einfo, again
+
+
+def _call_errback(
+    sig: Any, request: Context, exc: BaseException, einfo: ExceptionInfo | None
+) -> None:
+    """Run an error callback here too, as Celery does; one that is not known here is submitted.
+
+    One that fails is logged and fails nothing else.
+    """
+    args: tuple[Any, ...] = (request.id,)
+    if sig.subtask_type is None:
+        if sig.task not in sig.app.tasks:
+            sig.apply_async(args)
+            return
+        if takes_failure(sig.type.adapter.parameters, sig.args, sig.kwargs):
+            args = (request, exc, einfo.traceback if einfo else "")
+    try:
+        result = sig.apply(args)
+    except Exception:
+        log.exception("error callback %s of task %s failed", sig.task, request.id)
+        return
+    if result.failed():
+        log.error("error callback %s of task %s failed: %r", sig.task, request.id, result.result)
 
 
 def _denied() -> bool:

@@ -166,7 +166,10 @@ def follow_of(app: Celery, options: Mapping[str, Any]) -> dict[str, Any] | None:
     from taskmq.compat.canvas.native import wire
 
     follow = {
-        part: [wire(app, sig) for sig in maybe_list(options[option]) or ()]
+        part: [
+            wire(app, sig, errback=option == "link_error")
+            for sig in maybe_list(options[option]) or ()
+        ]
         for option, part in (("link", "callbacks"), ("link_error", "errbacks"))
         if options.get(option)
     }

@@ -12,6 +12,7 @@ the task. Unlike Celery's they run just before the result is stored, in the same
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from taskmq import errors as engine
@@ -34,11 +35,15 @@ _UNFINISHED = frozenset({states.IGNORED, states.RETRY, states.REJECTED})
 
 
 class Run:
-    """A task and the request it runs for. `enter`, then `call` or `acall`, then `leave`."""
+    """A task and the request it runs for. `enter`, then `call` or `acall`, then `leave`.
 
-    def __init__(self, task: Task, request: Context) -> None:
+    `args` are what the body is called with where that is not what the message holds.
+    """
+
+    def __init__(self, task: Task, request: Context, args: Sequence[Any] | None = None) -> None:
         self.task = task
         self.request = request
+        self.args = request.args if args is None else args
         #: What the body raised, as the task's own code sees it.
         self.raised: BaseException | None = None
 
@@ -59,7 +64,7 @@ class Run:
         _task_stack.pop()
 
     def _begin(self) -> tuple[list[Any], dict[str, Any], Any]:
-        args, kwargs = list(self.request.args or ()), dict(self.request.kwargs or {})
+        args, kwargs = list(self.args or ()), dict(self.request.kwargs or {})
         if signals.task_prerun:
             signals.task_prerun.send(
                 sender=self.task, task_id=self.id, task=self.task, args=args, kwargs=kwargs

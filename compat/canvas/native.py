@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskmq import errors, workflow
 from taskmq.compat._state import get_current_worker_task
+from taskmq.compat.app.adapter import AdapterTask
 from taskmq.compat.app.options import ancestors, checked
 from taskmq.compat.app.options import engine_options as options_of_call
 from taskmq.compat.app.options import routed as routed_options
@@ -40,37 +41,44 @@ def send(sig: Signature) -> Any:
     return parent.add_trail(made) if parent is not None else made
 
 
-def wire(app: Celery, sig: Any) -> dict[str, Any]:
+def wire(app: Celery, sig: Any, *, errback: bool = False) -> dict[str, Any]:
     """A signature as it is stored beside the message it follows."""
-    from taskmq.compat.canvas.signature import maybe_signature
-
-    return call_of(app, maybe_signature(sig, app=app)).wire()
+    return call_of(app, _sig(app, sig), errback=errback).wire()
 
 
-def call_of(app: Celery, sig: Signature, outer: Mapping[str, Any] | None = None) -> Call:
-    """The engine's call of a signature. `outer` are the options of the workflows around it."""
+def call_of(
+    app: Celery, sig: Signature, outer: Mapping[str, Any] | None = None, *, errback: bool = False
+) -> Call:
+    """The engine's call of a signature. `outer` are the options of the workflows around it.
+
+    What it begins with is checked as an error callback when it is one.
+    """
     outer = outer or {}
     options = dict(sig.options)
     kind = sig.subtask_type
     if kind not in ("chain", "group", "chord"):
-        return _single(app, sig, options, outer)
+        return _single(app, sig, options, outer, errback)
     given = checked(app, sig["task"], options)
     if "queue" in given or "routing_key" in given or "exchange" in given:
         given = app.amqp.router.route(given, sig["task"])
     around = {**outer, **given}
     made: Call
     if kind == "chain":
-        made = workflow.chain(*(call_of(app, step, around) for step in sig["kwargs"]["tasks"]))
+        steps = enumerate(sig["kwargs"]["tasks"])
+        made = workflow.chain(
+            *(call_of(app, step, around, errback=errback and not n) for n, step in steps)
+        )
     elif kind == "group":
-        made = workflow.group([call_of(app, task, around) for task in sig["kwargs"]["tasks"]])
+        members = sig["kwargs"]["tasks"]
+        made = workflow.group([call_of(app, task, around, errback=errback) for task in members])
     else:
-        header = call_of(app, sig["kwargs"]["header"], around)
+        header = call_of(app, sig["kwargs"]["header"], around, errback=errback)
         made = workflow.chord(header, call_of(app, sig["kwargs"]["body"], around))  # type: ignore[call-overload]
     return made.set(**_workflow_options(app, sig["task"], given))
 
 
 def _single(
-    app: Celery, sig: Signature, options: dict[str, Any], outer: Mapping[str, Any]
+    app: Celery, sig: Signature, options: dict[str, Any], outer: Mapping[str, Any], errback: bool
 ) -> workflow.Signature[Any]:
     name = sig["task"]
     task = app.tasks.get(name)
@@ -78,7 +86,7 @@ def _single(
     # What a workflow says beats the task's own declaration, and a signature's own option beats both.
     defaults = {key: value for key, value in own.items() if key not in outer}
     given = checked(app, name, {**defaults, **options})
-    links = {key: given.pop(key, None) for key in ("link", "link_error")}
+    links = _links(app, given)
     if "queue" in outer and not {"queue", "routing_key", "exchange"} & options.keys():
         routed = dict(given)
     else:
@@ -86,11 +94,10 @@ def _single(
         if "priority" in outer and "priority" not in options:
             routed.pop("priority", None)
     ancestors(routed)
-    engine_options = options_of_call(app, name, routed)
-    for key, value in links.items():
-        if value:
-            engine_options[key] = [call_of(app, _sig(app, one)) for one in maybe_list(value) or ()]
+    engine_options = {**options_of_call(app, name, routed), **links}
     target: Any = app.engine.registry.get(name) or name
+    if errback and isinstance(target, AdapterTask):
+        target = target.as_errback()
     call: workflow.Signature[Any] = workflow.signature(
         target,
         tuple(sig.args),
@@ -103,16 +110,23 @@ def _single(
 
 
 def _workflow_options(app: Celery, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    links = {key: given.pop(key, None) for key in ("link", "link_error")}
+    links = _links(app, given)
     options = {
         key: value
         for key, value in options_of_call(app, name, given).items()
         if value is not None and key not in ("parent_id", "root_id", "parent_priority")
     }
-    for key, value in links.items():
-        if value:
-            options[key] = [call_of(app, _sig(app, one)) for one in maybe_list(value) or ()]
-    return options
+    return {**options, **links}
+
+
+def _links(app: Celery, given: dict[str, Any]) -> dict[str, Any]:
+    """Callbacks and error callbacks, taken out of the options they were given in, as calls."""
+    links: dict[str, Any] = {}
+    for key in ("link", "link_error"):
+        for one in maybe_list(given.pop(key, None)) or ():
+            call = call_of(app, _sig(app, one), errback=key == "link_error")
+            links.setdefault(key, []).append(call)
+    return links
 
 
 def _sig(app: Celery, value: Any) -> Signature:

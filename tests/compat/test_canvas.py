@@ -25,6 +25,7 @@ def tasks(app: Celery) -> Any:
         total = app.task(name="total")(lambda xs: sum(xs))
         boom = app.task(name="boom")(lambda *_: 1 / 0)
         note = app.task(name="note")(lambda *args: Tasks.noted.append(list(args)))
+        told = app.task(name="told")(lambda task_id: Tasks.noted.append([task_id]))
 
     return Tasks
 
@@ -136,7 +137,7 @@ def test_chain_gives_each_step_the_result_of_the_one_before(
 def test_step_that_fails_ends_the_chain_and_calls_its_error_callback_once(
     app: Celery, tasks: Any, make_worker: MakeWorker
 ) -> None:
-    result = chain(tasks.add.s(1), tasks.boom.s(), tasks.add.s(1)).on_error(tasks.note.s())()
+    result = chain(tasks.add.s(1), tasks.boom.s(), tasks.add.s(1)).on_error(tasks.told.s())()
     make_worker(app).run_until_idle()
 
     assert result.state == "FAILURE"
