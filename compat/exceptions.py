@@ -15,7 +15,8 @@
 
 Source: Celery's `celery.exceptions` reference. Celery takes the four time-limit and worker-loss
 classes from billiard; here they are our own, and `caught_as_billiard` gives the instance that is also
-billiard's for code that catches them under that name.
+billiard's for code that catches them under that name. Stored failures name all of them as Celery does
+(`celery.exceptions`, `billiard.exceptions`), so that either fleet reads the other's.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 from kombu.exceptions import OperationalError
 
 from taskmq import errors as engine
+from taskmq.codec.failures import WIRE_MODULE
 
 __all__ = (
     "CeleryError",
@@ -304,6 +306,15 @@ class WorkerShutdown(SystemExit):
     """Stop the worker after the running tasks."""
 
 
+#: Where Celery has them, and stored failures say they are.
+WIRE_MODULES = ("celery.exceptions", "billiard.exceptions")
+BILLIARDS = (SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLostError, Terminated)
+
+for _cls in [globals()[_name] for _name in __all__]:
+    if _cls.__module__ == __name__:
+        setattr(_cls, WIRE_MODULE, WIRE_MODULES[_cls in BILLIARDS])
+
+
 def caught_as_billiard(cls: type[Exception]) -> type[Exception]:
     """`cls`, or a subclass of it that billiard's class of the same name also catches.
 
@@ -317,7 +328,8 @@ def caught_as_billiard(cls: type[Exception]) -> type[Exception]:
     for known in cls.__subclasses__():
         if theirs in known.__bases__:
             return known
-    return type(cls.__name__, (cls, theirs), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+    own = {"__module__": cls.__module__, "__doc__": cls.__doc__, WIRE_MODULE: WIRE_MODULES[1]}
+    return type(cls.__name__, (cls, theirs), own)
 
 
 def _printable(value: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from taskmq import errors as engine
@@ -35,15 +37,29 @@ def rebuilt(app: Celery, record: ResultRecord) -> BaseException:
     class of that name made here, as Celery does, so that `type(exc).__name__` and `str(exc)` still say what
     happened.
     """
-    error = rebuild_error(app.engine, record)
-    kind = _CELERYS.get(type(error))
-    if kind is not None:
-        if kind in (celery.WorkerLostError, celery.TimeLimitExceeded, celery.SoftTimeLimitExceeded):
-            kind = celery.caught_as_billiard(kind)
+    error = rebuild_error(app.engine, _under_our_names(record))
+    kind = _CELERYS.get(type(error), type(error))
+    if kind in celery.BILLIARDS:
+        kind = celery.caught_as_billiard(kind)
+    if kind is not type(error):
         return kind(*error.args)
     if isinstance(error, engine.RemoteError) and error.exc_type:
         return _made(error)
     return error
+
+
+def _under_our_names(record: ResultRecord) -> ResultRecord:
+    """The record with the classes that Celery and billiard have named as they are here."""
+    if record.body is None or b".exceptions" not in record.body:
+        return record
+    try:
+        failure = json.loads(record.body)
+        if failure["exc_module"] not in celery.WIRE_MODULES:
+            return record
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return record
+    failure["exc_module"] = celery.__name__
+    return replace(record, body=json.dumps(failure).encode())
 
 
 def _made(error: engine.RemoteError) -> BaseException:

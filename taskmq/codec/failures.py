@@ -22,6 +22,10 @@ from taskmq.printable import printable
 MAX_FAILURE = 64 * 1024
 _MAX_LINE = 500
 
+#: A class that has this attribute itself is written under that module instead of its own: for a class that
+#: stands for one of another package, which readers know under that package's name.
+WIRE_MODULE = "__wire_module__"
+
 Allow = Callable[[str, str], bool]
 
 
@@ -43,7 +47,7 @@ def encode_failure(exc: BaseException) -> bytes:
     kind = type(exc)
     failure = {
         "exc_type": _text(kind, "__qualname__", "Exception"),
-        "exc_module": _text(kind, "__module__", "builtins"),
+        "exc_module": _module(kind),
         "exc_message": _safe_args(exc),
     }
     body = json.dumps(failure, separators=(",", ":"), ensure_ascii=True).encode()
@@ -178,6 +182,12 @@ def _call(how: Callable[[Any], Any], value: Any) -> str:
         return str(how(value))
     except Exception as broken:  # __str__ and __repr__ of any class may raise anything
         return f"<{type(value).__name__}: {how.__name__}() raised {type(broken).__name__}>"
+
+
+def _module(kind: type) -> str:
+    # Its own only: what inherits from such a class is defined elsewhere.
+    own = vars(kind).get(WIRE_MODULE)
+    return own if isinstance(own, str) else _text(kind, "__module__", "builtins")
 
 
 def _text(kind: type, attribute: str, fallback: str) -> str:

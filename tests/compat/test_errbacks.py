@@ -195,7 +195,7 @@ def test_workflow_as_a_callback(
 def test_failed_task_that_keeps_no_result(
     app: Celery, noted: list[Any], make_worker: MakeWorker
 ) -> None:
-    boom = app.task(name="boom", ignore_result=True)(lambda x: os.environ["no such key"])
+    boom = app.task(name="boom", ignore_result=True)(lambda x: os.environ["NO SUCH KEY"])
     handler = app.task(name="handler")(lambda request, exc, tb: noted.append((request, exc, tb)))
 
     failed = boom.apply_async((5,), link_error=handler.s())
@@ -204,7 +204,7 @@ def test_failed_task_that_keeps_no_result(
     (request, exc, traceback) = noted[0]
     assert (request.id, request.task, list(request.args)) == (failed.id, "boom", [5])
     assert isinstance(exc, KeyError)
-    assert "no such key" in str(exc)
+    assert "NO SUCH KEY" in str(exc)
     assert traceback.startswith("KeyError: ")
 
 

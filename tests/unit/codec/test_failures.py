@@ -343,3 +343,13 @@ def test_traceback_can_be_stored_as_text() -> None:
 
 def test_traceback_of_a_hostile_exception_is_told() -> None:
     assert "Hostile" in format_traceback(caught(Hostile("x")))
+
+
+def test_class_may_say_under_which_module_it_is_written_and_what_inherits_does_not() -> None:
+    told = type("Told", (Exception,), {"__wire_module__": "elsewhere.errors"})
+    inherits = type("Inherits", (told,), {"__module__": "here"})
+    odd = type("Odd", (Exception,), {"__wire_module__": 5, "__module__": "here"})
+
+    modules = [json.loads(encode_failure(kind()))["exc_module"] for kind in (told, inherits, odd)]
+
+    assert modules == ["elsewhere.errors", "here", "here"]
