@@ -22,6 +22,8 @@ MIB = 1024 * 1024
 # Wins over `broker_url` of every App of a process; `taskmq -b URL` sets it for workers and their children.
 BROKER_VARIABLE = "TASKMQ_BROKER_URL"
 CONTENT_TYPES = ("json", "msgpack", "yaml", "pickle")
+POOLS = ("prefork", "threads", "solo", "asyncio")
+START_METHODS = ("fork", "spawn")
 
 
 @known_keywords
@@ -78,6 +80,10 @@ class Config:
     lease: float = 30.0
     drain_timeout: float | None = 25.0  # None: wait for running tasks without a deadline
     watchdog: float = 60.0
+    # workers
+    pool: str = "prefork"
+    start_method: str | None = None  # of prefork children; None: fork on Linux, spawn elsewhere
+    remote_control: bool = True
     # tasks
     time_limit: float | None = None
     soft_time_limit: float | None = None
@@ -132,8 +138,11 @@ class Config:
         check.integer("max_tasks_per_child", low=1, optional=True)
         check.integer("max_memory_per_child", low=1024, optional=True)
         check.integer("max_body", low=1)
-        for name in ("ignore_result", "events"):
+        for name in ("ignore_result", "events", "remote_control"):
             check.boolean(name)
+        check.one_of("pool", POOLS)
+        if self.start_method is not None:
+            check.one_of("start_method", START_METHODS)
         check.one_of("serializer", CONTENT_TYPES)
         check.content_types()
         check.queues()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from taskmq.config import POOLS
 from taskmq.errors import ConfigError
 from taskmq.pools.base import Pool
-from taskmq.worker.options import POOL_NAMES, WorkerOptions
+from taskmq.worker.options import WorkerOptions
 from taskmq.worker.rules import Rules
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def build_pool(app: App, options: WorkerOptions, rules: Rules) -> Pool:
-    """The pool that `options` name; `ConfigError` where it cannot serve this app."""
+    """The pool that options or settings name; `ConfigError` where it cannot serve this app."""
+    options = options.over(app.config)
     if options.pool == "prefork":
         return _prefork(app, options, rules)
     if options.pool == "threads":
@@ -30,7 +32,7 @@ def build_pool(app: App, options: WorkerOptions, rules: Rules) -> Pool:
         from taskmq.pools.asyncio_pool import AsyncioPool
 
         return AsyncioPool(app, rules.slots, clock=app.clock)
-    raise ConfigError(f"worker option pool: one of {', '.join(POOL_NAMES)}, got {options.pool!r}")
+    raise ConfigError(f"worker option pool: one of {', '.join(POOLS)}, got {options.pool!r}")
 
 
 def _prefork(app: App, options: WorkerOptions, rules: Rules) -> Pool:

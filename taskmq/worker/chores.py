@@ -30,6 +30,7 @@ class Chores:
         self._worker = worker
         rules, clock = worker.rules, worker.clock
         self.sharing = Sharing(rules)
+        control = control and worker.app.config.remote_control
         self._control_at: float | None = clock.monotonic() if control else None
         self._control_interval = max(CONTROL_INTERVAL, rules.poll_interval)
         self._heartbeat: Heartbeat | None = None
@@ -129,6 +130,7 @@ class Chores:
             details={
                 "pool": worker.pool.name,
                 "events": worker.events.on,
+                "control": self._control_at is not None,
                 "counts": dict(worker.reporter.counts),
             },
         )

@@ -7,14 +7,14 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from taskmq.config import POOLS, START_METHODS
 from taskmq.errors import ConfigError, nearest
 
-PoolName = Literal["prefork", "threads", "solo", "asyncio"]
-POOL_NAMES: tuple[str, ...] = ("prefork", "threads", "solo", "asyncio")
-START_METHODS: tuple[str, ...] = ("fork", "spawn")
+if TYPE_CHECKING:
+    from taskmq.config import Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class WorkerOptions:
     """One worker's options. None means what `Config` says, or the default written here.
 
     `queues` empty consumes every queue of `Config.queues` and the default queue.
-    `pool` is one of `POOL_NAMES`. `concurrency` is the number of slots, `prefetch` how many deliveries
+    `pool` is one of `POOLS`. `concurrency` is the number of slots, `prefetch` how many deliveries
     may be held, running ones included (P16; solo has one slot).
     `name` must be unique among live workers; a taken one gets the process id appended.
     `app_spec` is what `load_app` takes (`-A`); prefork needs it where children are spawned, and
@@ -38,7 +38,7 @@ class WorkerOptions:
     """
 
     queues: Sequence[str] = ()
-    pool: str = "prefork"
+    pool: str | None = None
     concurrency: int | None = None
     prefetch: int | None = None
     name: str = ""
@@ -59,9 +59,9 @@ class WorkerOptions:
         if isinstance(self.queues, str) or not all(isinstance(q, str) and q for q in self.queues):
             raise self._fault("queues", "a list of queue names")
         object.__setattr__(self, "queues", tuple(dict.fromkeys(self.queues)))
-        if self.pool not in POOL_NAMES:
-            likely = nearest(str(self.pool), POOL_NAMES)
-            raise self._fault("pool", f"one of {', '.join(POOL_NAMES)}", likely)
+        if self.pool is not None and self.pool not in POOLS:
+            likely = nearest(str(self.pool), POOLS)
+            raise self._fault("pool", f"one of {', '.join(POOLS)}", likely)
         if self.start_method is not None and self.start_method not in START_METHODS:
             raise self._fault("start_method", f"one of {', '.join(START_METHODS)}")
         for name in ("concurrency", "prefetch", "max_tasks_per_child"):
@@ -76,6 +76,14 @@ class WorkerOptions:
             raise self._fault("concurrency", "1 with pool 'solo'")
         if self.pool == "prefork" and self.spawns and not self.app_spec:
             raise self._fault("app_spec", "the app's import path, where children are spawned")
+
+    def over(self, config: Config) -> WorkerOptions:
+        """A copy whose pool and start method are the settings' where these options name none."""
+        return replace(
+            self,
+            pool=self.pool or config.pool,
+            start_method=self.start_method or config.start_method,
+        )
 
     @property
     def spawns(self) -> bool:

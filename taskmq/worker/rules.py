@@ -64,7 +64,8 @@ class Rules:
 
 def resolve(config: Config, options: WorkerOptions, name: str) -> Rules:
     """The rules of a worker of this name; `ConfigError` when options and settings do not fit."""
-    slots = 1 if options.pool == "solo" else options.concurrency or config.slots
+    pool = options.pool or config.pool
+    slots = 1 if pool == "solo" else options.concurrency or config.slots
     for setting in ("normal_reserved_slots", "urgent_reserved_slots"):
         value = getattr(config, setting)
         if value and value >= slots:

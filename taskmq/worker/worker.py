@@ -73,6 +73,8 @@ class Worker:
         coordinator.on_draining = lambda: hooks.worker_stopping.send(event)
         for line in banner(self.app, coordinator.transport, coordinator.pool, coordinator.rules):
             log.info("%s", line, extra={"event": "worker.banner"})
+        if not self.app.config.remote_control:
+            log.info("no control commands are taken (remote_control is off)")
         for line in unenforceable(self.app, coordinator.pool, coordinator.rules):
             log.warning("%s", line, extra={"event": "pool.cannot_enforce"})
         with signals_to(coordinator.wakeup):

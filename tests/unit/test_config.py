@@ -78,6 +78,9 @@ def test_every_setting_is_checked_here() -> None:
         "accept_content",
         "ignore_result",
         "events",
+        "pool",
+        "start_method",
+        "remote_control",
     }
 
     assert set(NUMBERS) | set(INTEGERS) | others == set(SETTING_NAMES)
@@ -144,6 +147,10 @@ def test_a_fraction_is_no_int(name: str) -> None:
         ("accept_content", [5]),
         ("ignore_result", 1),
         ("events", "yes"),
+        ("remote_control", None),
+        ("pool", "gevent"),
+        ("pool", None),
+        ("start_method", "forkserver"),
         ("queues", ["a"]),
         ("queues", {"a": 1}),
         ("queues", {"": QueueConfig()}),

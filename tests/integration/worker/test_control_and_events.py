@@ -40,6 +40,21 @@ def test_ping_is_answered(make_app: MakeApp) -> None:
         assert ask(w, "ping") == {"ok": "pong"}
 
 
+def test_commands_are_neither_read_nor_answered_where_they_are_turned_off(
+    make_app: MakeApp,
+) -> None:
+    app = make_app(remote_control=False)
+    coordination = app.transport.coordination
+    with taskmq.testing.worker(app) as w:
+        coordination.send("shutdown", {}, reply_to="r")
+        w.advance(5)
+
+        assert w.coordinator.stage is Stage.RUNNING
+        assert coordination.replies("r") == []
+        assert [command.name for command in coordination.commands("test-worker")] == ["shutdown"]
+        assert [worker.details["control"] for worker in coordination.workers()] == [False]
+
+
 def test_active_names_what_runs_and_never_its_arguments(make_app: MakeApp) -> None:
     app = make_app()
     work = app.task(name="jobs.work")(lambda text: None)

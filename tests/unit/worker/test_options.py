@@ -65,6 +65,23 @@ def test_options_win_over_the_settings() -> None:
     assert [q.name for q in rules.queues] == ["b", "a"]
 
 
+def test_pool_and_start_method_come_from_the_settings_where_the_options_name_none() -> None:
+    config = Config(pool="solo", start_method="spawn", concurrency=8)
+
+    unset = WorkerOptions().over(config)
+    given = WorkerOptions(pool="threads", start_method="fork").over(config)
+
+    assert (unset.pool, unset.start_method) == ("solo", "spawn")
+    assert (given.pool, given.start_method) == ("threads", "fork")
+    assert resolve(config, WorkerOptions(), "w").slots == 1
+    assert resolve(config, WorkerOptions(pool="threads"), "w").slots == 8
+
+
+def test_spawned_children_of_the_settings_need_the_app_too() -> None:
+    with pytest.raises(ConfigError, match="app_spec"):
+        WorkerOptions().over(Config(start_method="spawn"))
+
+
 def test_an_endless_drain_is_said_with_infinity() -> None:
     assert resolve(Config(), WorkerOptions(drain_timeout=math.inf), "w").drain_timeout is None
 
