@@ -83,7 +83,7 @@ class App:
         if transport is None:
             parse_url(self.config.broker_url)
             if self.config.result_url not in (None, DISABLED):
-                parse_url(str(self.config.result_url))
+                parse_url(str(self.config.result_url), setting="result_url")
         self.name = name
         self.clock: Clock = clock or SystemClock()
         self.random = random or Random()
@@ -319,9 +319,10 @@ class App:
         if isinstance(task_ids, str):
             raise ConfigError(f"revoke: a list of task ids, got {task_ids!r}")
         revoked = self.transport.operators.revoke(task_ids, reason=reason)
-        if terminate:
+        if terminate or any(one.was is State.RUNNING for one in revoked):
+            # Stored it is already; this reaches the runs, with the reason.
             self.transport.coordination.send(
-                "revoke", {"task_ids": list(task_ids), "terminate": True}
+                "revoke", {"task_ids": list(task_ids), "terminate": terminate, "reason": reason}
             )
         return revoked
 
@@ -341,6 +342,11 @@ class App:
     def transport(self) -> Transport:
         """Where messages go; opened at the first use. Raises `TransportError`, `ConfigError` for its URL."""
         return self._stores.transport
+
+    @property
+    def has_transport(self) -> bool:
+        """Whether the transport was given or is open already, so that looking at it makes nothing."""
+        return self._stores.at_hand
 
     @property
     def results(self) -> ResultStore:

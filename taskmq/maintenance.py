@@ -96,14 +96,10 @@ class Maintenance:
             due.next_at = now if done.more else now + due.interval
             again = again or done.more
             if done.done:
-                # Reaping means that somebody was lost; the others are everyday work.
-                log.log(
-                    logging.WARNING if due.name == "reap" else logging.DEBUG,
-                    "%s: %d",
-                    due.name,
-                    done.done,
-                    extra={"event": f"maintenance.{due.name}", "done": done.done},
-                )
+                event = f"maintenance.{due.name}"
+                log.debug("%s: %d", due.name, done.done, extra={"event": event, "done": done.done})
+                for note in done.notes:
+                    log.warning("%s", printable(note), extra={"event": event})
         return again
 
     def drop(self) -> None:

@@ -52,6 +52,11 @@ class Stores:
         return self._config.result_url == DISABLED
 
     @property
+    def at_hand(self) -> bool:
+        """Whether the transport was given or is open already."""
+        return self._given is not None or self._open is not None
+
+    @property
     def transport(self) -> Transport:
         """The open transport."""
         if self._open is not None:

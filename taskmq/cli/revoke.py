@@ -12,6 +12,14 @@ from taskmq.printable import printable
 from taskmq.states import State
 from taskmq.transports.operators import Revoked
 
+_OVER = {
+    State.SUCCEEDED: "it has succeeded",
+    State.FAILED: "it has failed",
+    State.REVOKED: "it was revoked",
+    State.EXPIRED: "it has expired",
+    State.DEAD: "it is a dead letter",
+}
+
 
 @click.command(cls=Command)
 @click.argument("task_ids", nargs=-1, required=True, metavar="ID...")
@@ -27,11 +35,11 @@ def revoke(
     What waits ends as revoked now; an id that is not known yet is remembered and ends when it arrives.
     A running task goes on and sees it in `ctx.check_cancelled()`; with --terminate it is stopped.
     """
-    transport = Session.of(ctx).transport
+    transport = Session.of(ctx).acting
     done = transport.operators.revoke(task_ids, reason=reason)
     if any(one.was in (State.RUNNING, State.RESERVED) for one in done):
         # The store has the mark already; this only makes the workers look at once.
-        arguments = {"task_ids": list(task_ids), "terminate": terminate}
+        arguments = {"task_ids": list(task_ids), "terminate": terminate, "reason": reason}
         transport.coordination.send("revoke", arguments)
     if as_json:
         show_json([{"task_id": r.task_id, "was": str(r.was), "ended": r.ended} for r in done])
@@ -43,7 +51,7 @@ def _said(one: Revoked, terminate: bool) -> str:
     if one.ended:
         return f"revoked, it was {one.was}"
     if one.was.final:
-        return f"over already, it {'is' if one.was is State.DEAD else 'has'} {one.was}"
+        return f"over already, {_OVER[one.was]}"
     if one.was is State.UNKNOWN:
         return "not known here; it will be revoked when it arrives"
     if one.was is State.RUNNING:

@@ -52,10 +52,11 @@ class Event(NamedTuple):
 
 
 class Maintained(NamedTuple):
-    """What one round of a duty did."""
+    """What one round of a duty did; `notes` say it in words where an operator should read them."""
 
     done: int = 0
     more: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class Coordination(ABC):

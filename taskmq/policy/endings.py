@@ -48,6 +48,14 @@ class Lost(enum.Enum):
     DEAD = "dead"  # delivered `max_deliveries` times without an end: a dead letter
 
 
+_FATES = {
+    Lost.RETURNED: "it had not started, and is back in its place",
+    Lost.REDELIVERED: "it runs again",
+    Lost.FAILED: "it was acknowledged on start, so it ends as a failure that can be replayed",
+    Lost.DEAD: "it is buried, as that happened too often",
+}
+
+
 def after_lost_lease(*, started: bool, ack: AckMode, deliveries: int, max_deliveries: int) -> Lost:
     """DESIGN §7's table, column "worker dies". `deliveries` includes the lost one."""
     if not started:
@@ -55,6 +63,11 @@ def after_lost_lease(*, started: bool, ack: AckMode, deliveries: int, max_delive
     if ack is AckMode.ON_START:
         return Lost.FAILED
     return Lost.DEAD if deliveries >= max_deliveries else Lost.REDELIVERED
+
+
+def said_of_lost(task_id: str, worker: str, fate: Lost) -> str:
+    """One line for the log: whose lease was lost, and what becomes of the task."""
+    return f"task {task_id}: the lease of worker {worker} was lost; {_FATES[fate]}"
 
 
 def kept_until(message: Message, now: float, default: float | None) -> float | None:
@@ -100,6 +113,12 @@ def revoked(message: Message, reason: str, *, now: float, result_expires: float 
     return end(message, State.REVOKED, error, now=now, result_expires=result_expires)
 
 
+def purged(message: Message, *, now: float, result_expires: float | None) -> Ended:
+    """An operator purged its queue: whoever waits for its result is told."""
+    error = TaskRevoked("its queue was purged")
+    return end(message, State.REVOKED, error, now=now, result_expires=result_expires)
+
+
 def lost_on_start(message: Message, *, now: float, result_expires: float | None) -> Ended:
     """Acknowledged on start, and its worker was lost: at most once means it does not run again."""
     error = WorkerLost("its worker was lost while it ran, and it was acknowledged on start")
@@ -115,13 +134,15 @@ def dead(message: Message, deliveries: int, *, now: float, result_expires: float
 def replayed(message: Message, *, now: float, priority: int | None) -> Message:
     """A dead letter's message as it is queued again: same ids and priority unless given (P7).
 
-    Its schedule is over, and an expiry that has passed is cleared: whoever replays wants it to run.
+    Its schedule is over, an expiry that has passed is cleared, and its retries start anew: whoever replays
+    wants it to run, with all the tries of a new call.
     """
     late = message.expires_at is not None and message.expires_at <= now
     return replace(
         message,
         priority=message.priority if priority is None else priority,
         eta=None,
+        retries=0,
         expires_at=None if late else message.expires_at,
     )
 

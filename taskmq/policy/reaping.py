@@ -3,7 +3,8 @@
 Deadlines are stored in wall time, so a clock that jumps forward would expire every lease at once.
 A lease counts as lost only when two looks, at least a third of a lease apart on the looker's own
 monotonic clock, both found the same token expired; and after the two clocks drifted apart none is
-lost for one whole lease.
+lost for one whole lease. A clock that jumps back would make them immortal: so a lease that nobody renews
+also expires when the time it had left at its first look has passed on the monotonic clock.
 """
 
 from __future__ import annotations
@@ -19,9 +20,27 @@ class LeaseWatch:
     def __init__(self, lease: float) -> None:
         self._gap = lease / 3
         self._first: dict[tuple[int, int], float] = {}
+        # (sequence, token) -> its deadline in wall time, and on our own clock.
+        self._deadlines: dict[tuple[int, int], tuple[float, float]] = {}
         self._last_look: tuple[float, float] | None = None
         self._not_before = 0.0
         self._lease = lease
+
+    def expired(
+        self, held: Iterable[tuple[int, int, float]], *, now: float, monotonic: float
+    ) -> list[tuple[int, int]]:
+        """Of all leases there are, as `(sequence, token, lease_until)`, those that have ended."""
+        known, self._deadlines = self._deadlines, {}
+        out = []
+        for seq, token, until in held:
+            key = (seq, token)
+            wall, mono = known.get(key, (None, 0.0))
+            if wall != until:
+                mono = monotonic + until - now
+            self._deadlines[key] = (until, mono)
+            if until <= now or mono <= monotonic:
+                out.append(key)
+        return out
 
     def lost(
         self, expired: Iterable[tuple[int, int]], *, now: float, monotonic: float

@@ -115,7 +115,7 @@ class Operators(ABC):
 
     @abstractmethod
     def purge(self, queue: str) -> int:
-        """Delete every message of a queue that no worker holds; return how many."""
+        """End every message of a queue that no worker holds as revoked; return how many."""
 
     @abstractmethod
     def pause(self, queue: str) -> None:
@@ -138,7 +138,7 @@ class Operators(ABC):
     @abstractmethod
     def replay(self, numbers: Sequence[int], *, priority: int | None = None) -> list[Message]:
         """Queue these again: same task_id and priority (P7) unless given, new sequence, no deliveries,
-        no past expiry. Returns what was queued; numbers that are gone are skipped."""
+        no retries, no past expiry. Returns what was queued; numbers that are gone are skipped."""
 
     @abstractmethod
     def drop(self, numbers: Sequence[int]) -> int:

@@ -40,7 +40,8 @@ def banner(app: App, transport: Transport, pool: Pool, rules: Rules) -> list[str
         f"  pool       {pool.name}, concurrency {rules.slots}, prefetch {rules.prefetch}",
         f"  tasks      {len(app.registry.own())}",
     ]
-    lines += [f"  note       {missing}" for missing in missing_capabilities(transport.capabilities)]
+    notes = [*missing_capabilities(transport.capabilities), *transport.notes()]
+    lines += [f"  note       {printable(said)}" for said in notes]
     return lines
 
 

@@ -49,8 +49,8 @@ class Chores:
                 starvation_after=rules.starvation_after,
             )
 
-    def arrive(self) -> None:
-        """Write this worker's row for the first time."""
+    def tell(self) -> None:
+        """Write the row now: its state has changed."""
         if self._heartbeat is not None:
             self._attempt("a heartbeat", self._beat)
 

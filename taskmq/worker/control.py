@@ -28,7 +28,7 @@ def ping(worker: Coordinator, arguments: Mapping[str, Any]) -> Any:
 
 
 def revoke(worker: Coordinator, arguments: Mapping[str, Any]) -> Any:
-    """`task_ids`, `terminate`: stop those that run here; the answer is what was done to each.
+    """`task_ids`, `terminate`, `reason`: stop those that run here; the answer is what was done to each.
 
     Storing the revocation is the sender's part; this reaches runs that have started. Without
     `terminate`, or in a pool that cannot, the run stops at its next `ctx.check_cancelled()`.
@@ -36,10 +36,12 @@ def revoke(worker: Coordinator, arguments: Mapping[str, Any]) -> Any:
     task_ids = arguments.get("task_ids")
     if not isinstance(task_ids, list) or not all(isinstance(t, str) for t in task_ids):
         raise ValueError(f"revoke: task_ids is a list of task ids, got {task_ids!r}")
+    reason = str(arguments.get("reason") or "")
     done = {}
     for running in worker.held.of_tasks(task_ids):
         task_id = running.delivery.message.task_id
-        worker.pool.cancel(running.number, "it was revoked")
+        running.revoked_for = reason
+        worker.pool.cancel(running.number, reason or "it was revoked")
         done[task_id] = "asked to stop"
         if arguments.get("terminate") and worker.pool.terminate(
             running.number, Ending.CANCELLED, "revoked and terminated"

@@ -30,7 +30,7 @@ from taskmq.worker.outbound import Outbound
 from taskmq.worker.reporting import Reporter
 from taskmq.worker.reserving import Reserving, make_room
 from taskmq.worker.rules import Rules
-from taskmq.worker.stopping import Ladder, Stage
+from taskmq.worker.stopping import Ladder, Stage, stopping
 from taskmq.worker.wakeup import DRAIN_SIGNALS, STOP_SIGNALS, Wakeup
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Coordinator:
         """Start the pool and come online, so that commands find this worker before its first task runs."""
         self.pool.start()
         self.events.add(kinds.WORKER_ONLINE, queues=[q.name for q in self.rules.queues])
-        self.chores.arrive()
+        self.chores.tell()
 
     def stop(self, reason: str, *, at_once: bool = False) -> None:
         """Drain and stop; asked a second time, or `at_once`, stop now. From any thread."""
@@ -97,7 +97,7 @@ class Coordinator:
         now = self.clock.monotonic()
         self._take_signals()
         if self.ladder.take(now):
-            self._begin_draining()
+            self._begin_draining(now)
         happened = self._dispatcher.poll()
         if self.renewal.due(now):
             self._renew_leases(now)
@@ -200,6 +200,8 @@ class Coordinator:
                 return
             if lost:
                 self._lose(lost)
+            # A worker with all slots taken takes no turn for long; that it renews shows that it is well.
+            self.last_poll_at = self.clock.now()
         self.renewal.done(now)
 
     def _lose(self, lost: tuple[Delivery, ...]) -> None:
@@ -222,18 +224,20 @@ class Coordinator:
             if number in STOP_SIGNALS or number in DRAIN_SIGNALS:
                 self.ladder.ask(signal.Signals(number).name, at_once=number in STOP_SIGNALS)
 
-    def _begin_draining(self) -> None:
-        deadline = self.rules.drain_timeout
+    def _begin_draining(self, now: float) -> None:
         log.info(
-            "stopping (%s): %d running%s, %d unstarted handed back",
-            self.ladder.reason,
-            len(self.held.running),
-            "" if deadline is None else f" have {deadline:g} s",
-            self.held.unstarted,
+            "%s",
+            stopping(
+                self.ladder.reason,
+                running=len(self.held.running),
+                unstarted=self.held.unstarted,
+                left=self.ladder.left(now),
+            ),
             extra={"event": "worker.draining"},
         )
         for delivery in self.held.take_waiting():
             self.outbound.add(Outcome(delivery=delivery, verb=Verb.RELEASE))
+        self.chores.tell()
         if self.on_draining is not None:
             self.on_draining()
 
@@ -243,9 +247,12 @@ class Coordinator:
         if not self.held.running:
             self.ladder.end(now, hurried=False)
         elif self.ladder.late(now):
+            running = len(self.held.running)
             log.warning(
-                "%d tasks still run; they are stopped",
-                len(self.held.running),
+                "%s and %s stopped now (%s)",
+                "1 task still runs" if running == 1 else f"{running} tasks still run",
+                "is" if running == 1 else "are",
+                "asked again" if self.ladder.hurried else "the time to drain is over",
                 extra={"event": "worker.deadline"},
             )
             self.pool.stop(hand_back=True)
@@ -260,7 +267,11 @@ class Coordinator:
         elif self.stage is Stage.ENDING and not self.outbound:
             self.ladder.stopped()
         elif self.stage is Stage.ENDING and self.ladder.late(now):
-            log.error("%d outcomes could not be settled", len(self.outbound))
+            log.error(
+                "%d %s could not be settled",
+                len(self.outbound),
+                "outcome" if len(self.outbound) == 1 else "outcomes",
+            )
             self.exit_code = EXIT_FAILED
             self.ladder.stopped()
         elif self.stage is Stage.RUNNING and self.pool.broken() is not None:

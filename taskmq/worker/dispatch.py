@@ -97,6 +97,8 @@ class Dispatcher:
             del self._held.running[completion.number]
         if running.lost:
             return  # it was said when the lease was lost
+        if completion.ending is Ending.CANCELLED and running.revoked_for:
+            completion = replace(completion, reason=running.revoked_for)
         outcome = self._outcome(completion, running.delivery, now)
         self._reporter.ended(completion, outcome)
         if completion.body is None and completion.ending in _CUT_OFF:

@@ -11,7 +11,7 @@ from taskmq.policy.stable_heap import StableHeap
 class Running:
     """One delivery in the pool."""
 
-    __slots__ = ("delivery", "lost", "number", "since", "started_at")
+    __slots__ = ("delivery", "lost", "number", "revoked_for", "since", "started_at")
 
     def __init__(self, number: int, delivery: Delivery, since: float, started_at: float) -> None:
         self.number = number
@@ -21,6 +21,8 @@ class Running:
         self.started_at = started_at
         # Its lease was lost: what comes of it changes nothing any more.
         self.lost = False
+        # The reason of the revoke that reached it, if any.
+        self.revoked_for = ""
 
 
 class Holding:

@@ -37,7 +37,10 @@ class Outbound:
 
     def add(self, outcome: Outcome) -> None:
         """An ending, a retry, a release."""
-        self._progress.pop((outcome.delivery.seq, outcome.delivery.token), None)
+        last = self._progress.pop((outcome.delivery.seq, outcome.delivery.token), None)
+        if last is not None and outcome.result is None:
+            # An ending that writes no result leaves the one that is there, which is this.
+            self._outcomes.append(last)
         self._outcomes.append(outcome)
 
     def progress(self, outcome: Outcome) -> None:

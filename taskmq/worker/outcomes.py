@@ -137,6 +137,7 @@ class Settling:
         # Whether it stopped itself or was terminated: whoever asks for the result gets the same error.
         itself = completion.body is not None
         why = "it was revoked and stopped itself" if itself else completion.error or "revoked"
+        why = completion.reason or why
         completion = _because(completion, TaskRevoked(why))
         return Outcome(
             delivery=delivery,

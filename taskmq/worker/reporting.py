@@ -14,6 +14,7 @@ from taskmq.message import Delivery, Message
 from taskmq.pools.base import Completion, Ending
 from taskmq.printable import printable
 from taskmq.transports.base import Outcome, Verb
+from taskmq.worker.outcomes import FAILED
 
 log = logging.getLogger("taskmq.worker")
 
@@ -110,9 +111,10 @@ class Reporter:
                 else ""
             )
             log.error(
-                "task %s failed (%s): %s%s",
+                "task %s failed%s: %s%s",
                 label(message),
-                outcome.reason,
+                # The plain case needs no reason: what it raised follows.
+                "" if outcome.reason == FAILED else f" ({outcome.reason})",
                 error,
                 trace,
                 extra=_extra("task.failed", message, reason=outcome.reason),
@@ -124,7 +126,7 @@ class Reporter:
             log.warning(
                 "task %s goes back to its queue (%s): %s",
                 label(message),
-                completion.ending.value,
+                completion.ending.value.replace("_", " "),
                 error or "it was not started",
                 extra=_extra("task.released", message),
             )

@@ -32,6 +32,8 @@ class Ladder:
         self._lease = lease
         self._deadline: float | None = None
         self._end_by = 0.0
+        #: Whether it was asked to stop now: a second time, or by QUIT.
+        self.hurried = False
         # Asked from any thread: an append and a popleft are atomic.
         self._asked: deque[tuple[str, bool]] = deque()
 
@@ -51,10 +53,18 @@ class Ladder:
                 if self._drain_timeout is not None:
                     self._deadline = now + self._drain_timeout
                 if at_once:
-                    self._deadline = now
+                    self._hurry(now)
             elif self.stage is Stage.DRAINING:
-                self._deadline = now
+                self._hurry(now)
         return began
+
+    def _hurry(self, now: float) -> None:
+        self._deadline = now
+        self.hurried = True
+
+    def left(self, now: float) -> float | None:
+        """Seconds that running tasks have; None for as long as they need."""
+        return None if self._deadline is None else max(0.0, self._deadline - now)
 
     @property
     def deadline(self) -> float | None:
@@ -73,3 +83,16 @@ class Ladder:
 
     def stopped(self) -> None:
         self.stage = Stage.STOPPED
+
+
+def stopping(reason: str, *, running: int, unstarted: int, left: float | None) -> str:
+    """What a worker says when it begins to drain; for people, who may have pressed Ctrl-C."""
+    parts = []
+    if running:
+        parts.append("1 task runs" if running == 1 else f"{running} tasks run")
+        if left is not None:
+            parts[0] += f" and {'has' if running == 1 else 'have'} {left:g} s to end"
+    if unstarted:
+        parts.append(f"{unstarted} not started {'goes' if unstarted == 1 else 'go'} back")
+    said = f"stopping ({reason}): {', '.join(parts) or 'nothing runs'}"
+    return f"{said}. A second signal stops at once" if running and left != 0 else said

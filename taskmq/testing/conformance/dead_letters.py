@@ -79,6 +79,13 @@ class TestDeadLetters(Contract):
         assert again.message.body == message.body
         assert (again.message.priority, again.deliveries, again.yields) == (7, 1, 0)
 
+    def test_a_replay_has_all_its_retries_again(self, bench: Bench) -> None:
+        self.bury(bench, "a", retries=3)
+
+        bench.transport.operators.replay(self.numbers(bench))
+
+        assert bench.take().message.retries == 0
+
     def test_a_replay_can_be_given_a_priority(self, bench: Bench) -> None:
         self.bury(bench, "a", priority=7)
 

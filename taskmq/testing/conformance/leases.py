@@ -90,6 +90,29 @@ class TestLeases(Contract):
         assert bench.reap() == 0
         assert bench.finish(delivery)
 
+    def test_a_clock_that_jumps_back_makes_no_lease_immortal(self, bench: Bench) -> None:
+        bench.submit("a")
+        bench.take()
+        bench.reap()
+        bench.clock.step(-3600)
+        bench.reap()
+        for _ in range(8):
+            bench.clock.advance(LEASE / 2)
+            bench.reap()
+
+        assert bench.take(worker="w2").deliveries == 2
+
+    def test_a_lost_lease_is_said_with_task_and_worker(self, bench: Bench) -> None:
+        bench.submit("a")
+        bench.take(worker="w1")
+        bench.clock.advance(LEASE + 1)
+        bench.reap()
+        bench.clock.advance(LEASE / 2)
+
+        (note,) = bench.transport.coordination.reap().notes
+
+        assert "task a: the lease of worker w1 was lost; it runs again" in note
+
     def test_an_unstarted_delivery_is_taken_back_without_counting(self, bench: Bench) -> None:
         bench.submit("a", max_deliveries=1)
         for _ in range(3):

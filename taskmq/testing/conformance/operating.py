@@ -195,7 +195,7 @@ class TestFind(Contract):
 
 
 class TestPurge(Contract):
-    def test_everything_that_nobody_holds_is_deleted(self, bench: Bench) -> None:
+    def test_everything_that_nobody_holds_ends_as_revoked(self, bench: Bench) -> None:
         bench.submit("running", "held", "a", "b")
         running, _ = bench.reserve(1, room=1)
         bench.submit("later", eta=bench.clock.now() + 60)
@@ -203,13 +203,17 @@ class TestPurge(Contract):
 
         assert bench.transport.operators.purge("q") == 3
 
-        assert bench.state("a") is State.UNKNOWN
-        assert bench.state("later") is State.UNKNOWN
+        assert bench.state("a") is State.REVOKED
+        assert bench.state("later") is State.REVOKED
+        record = bench.transport.results.get("a")
+        assert record is not None
+        assert record.body is not None
+        assert b"its queue was purged" in record.body
         assert bench.state("held") is State.RESERVED
         assert bench.finish(running)
         assert bench.state("other") is State.QUEUED
 
-    def test_blocked_ones_are_deleted_too(self, bench: Bench) -> None:
+    def test_blocked_ones_end_too(self, bench: Bench) -> None:
         bench.needs("shared_limits")
         bench.submit("a", "b", "c", concurrency=ConcurrencyKey("one"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taskmq.coordination.base import Maintained
 from taskmq.policy import endings
-from taskmq.policy.endings import Lost, after_lost_lease
+from taskmq.policy.endings import Lost, after_lost_lease, said_of_lost
 from taskmq.policy.reaping import LeaseWatch
 from taskmq.transports.memory.entries import Entry, Place
 from taskmq.transports.memory.starting import hand_back
@@ -25,15 +25,16 @@ class Maintenance:
         """Take back the leases that two looks found expired (reliability facts 11-12)."""
         store = self._store
         with store.at() as now:
-            expired = {
-                (e.seq, e.token): e
-                for e in store.entries.values()
-                if e.place.held and e.lease_until <= now
-            }
-            lost = self._watch.lost(expired, now=now, monotonic=store.clock.monotonic())
-            for key in lost:
-                self._take_back(expired[key], now)
-            return Maintained(done=len(lost))
+            held = {(e.seq, e.token): e for e in store.entries.values() if e.place.held}
+            monotonic = store.clock.monotonic()
+            expired = self._watch.expired(
+                [(*key, entry.lease_until) for key, entry in held.items()],
+                now=now,
+                monotonic=monotonic,
+            )
+            lost = self._watch.lost(expired, now=now, monotonic=monotonic)
+            notes = tuple(self._take_back(held[key], now) for key in lost)
+            return Maintained(done=len(lost), notes=notes)
 
     def sweep(self) -> Maintained:
         """Expired messages ended when this operation began; the rest is deleted here."""
@@ -56,7 +57,7 @@ class Maintenance:
             store.waiting.rates.forget_old(now)
             return Maintained(done=done + store.workflows.sweep(now - _CHORD_KEPT))
 
-    def _take_back(self, entry: Entry, now: float) -> None:
+    def _take_back(self, entry: Entry, now: float) -> str:
         store = self._store
         message = entry.message
         fate = after_lost_lease(
@@ -65,6 +66,7 @@ class Maintenance:
             deliveries=entry.deliveries,
             max_deliveries=message.max_deliveries,
         )
+        note = said_of_lost(message.task_id, entry.worker, fate)
         if fate is Lost.FAILED:
             how = endings.lost_on_start(message, **store.ending(now))
             store.end(entry, how, now, reason=endings.WORKER_LOST)
@@ -73,3 +75,4 @@ class Maintenance:
             store.end(entry, how, now, reason=endings.CRASH_LOOP)
         else:
             hand_back(store, entry, now, counted=fate is Lost.REDELIVERED)
+        return note

@@ -97,12 +97,13 @@ class MemoryOperators(Operators):
         store = self._store
         purged = 0
         with store.at() as now:
-            # Again until nothing is left: a deleted holder of a key makes its heir claimable.
+            # Again until nothing is left: an ended holder of a key makes its heir claimable.
             while unheld := [
                 e for e in store.entries.values() if e.message.queue == queue and not e.place.held
             ]:
                 for entry in unheld:
-                    store.delete(entry, now)
+                    how = endings.purged(entry.message, **store.ending(now))
+                    store.end(entry, how, now)
                 purged += len(unheld)
         return purged
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from taskmq.message import DeadLetter, Message
+from taskmq.policy.endings import replayed
 from taskmq.transports.sqlite.consequences import apply_followers
 from taskmq.transports.sqlite.rows import MESSAGE_COLUMNS, encode
 from taskmq.transports.sqlite.submit import submit_following
@@ -80,23 +80,13 @@ def _replay(tx: Tx, numbers: Sequence[int], priority: int | None) -> list[Messag
     for number in dict.fromkeys(numbers):
         row = tx.row(_BY_NUMBER, (number,))
         if row is not None:
-            messages.append(_again(tx, _letter(tx, row).message, priority))
+            letter = _letter(tx, row).message
+            messages.append(replayed(letter, now=tx.time, priority=priority))
             tx.execute("DELETE FROM dead WHERE number = ?", (number,))
     # As what follows an ending: the failure that is on record for the task gives way.
     submit_following(tx, [encode(message) for message in messages])
     apply_followers(tx)
     return messages
-
-
-def _again(tx: Tx, message: Message, priority: int | None) -> Message:
-    past = message.expires_at is not None and message.expires_at <= tx.time
-    return replace(
-        message,
-        priority=message.priority if priority is None else priority,
-        # It was due once; a clock that was set back since must not make it wait again.
-        eta=None,
-        expires_at=None if past else message.expires_at,
-    )
 
 
 def drop(tx: Tx, numbers: Sequence[int]) -> int:

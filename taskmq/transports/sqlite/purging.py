@@ -1,12 +1,15 @@
-"""Purging a queue: whatever no worker holds, in small transactions."""
+"""Purging a queue: whatever no worker holds ends as revoked, in small transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from taskmq.transports.sqlite.endings import delete_message
+from taskmq.policy.endings import purged
+from taskmq.transports.sqlite.consequences import apply_followers
+from taskmq.transports.sqlite.endings import end
 from taskmq.transports.sqlite.places import take_out
+from taskmq.transports.sqlite.rows import M_COLUMNS
 from taskmq.transports.sqlite.tx import Engine, Tx
 
 _AT_ONCE = 500
@@ -22,7 +25,7 @@ class _Step(NamedTuple):
 
 
 def purge(engine: Engine, queue: str) -> int:
-    """Delete the messages of a queue that are ready, scheduled or blocked; how many."""
+    """End the messages of a queue that are ready, scheduled or blocked; how many."""
     total = 0
     for step in (_ready(queue), _scheduled(queue), _blocked(queue)):
         while True:
@@ -33,12 +36,14 @@ def purge(engine: Engine, queue: str) -> int:
     return total
 
 
-def _delete(tx: Tx, seqs: list[int]) -> None:
+def _end(tx: Tx, seqs: list[int]) -> None:
     for seq in seqs:
         # Freeing a key makes the next of it ready, so one of these may have moved meanwhile.
-        row = tx.row("SELECT key FROM message WHERE seq = ?", (seq,))
+        row = tx.row(f"SELECT {M_COLUMNS} FROM message m WHERE m.seq = ?", (seq,))  # noqa: S608
+        message = tx.message(row)
         take_out(tx, seq)
-        delete_message(tx, seq, row[0])
+        end(tx, seq, message, purged(message, **tx.ending()))
+    apply_followers(tx)
 
 
 def _lanes(tx: Tx, queue: str) -> list[int]:
@@ -54,7 +59,7 @@ def _ready(queue: str) -> Callable[[Tx], _Step]:
                 "SELECT seq FROM ready WHERE lane = ? LIMIT ?", (lane, _AT_ONCE - len(seqs))
             ).fetchall()
             seqs += [row[0] for row in rows]
-        _delete(tx, seqs)
+        _end(tx, seqs)
         return _Step(len(seqs), len(seqs) == _AT_ONCE)
 
     return step
@@ -72,7 +77,7 @@ def _scheduled(queue: str) -> Callable[[Tx], _Step]:
             (*last, _SCANNED),
         ).fetchall()
         seqs = [row[2] for row in rows if row[3] in lanes]
-        _delete(tx, seqs)
+        _end(tx, seqs)
         if rows:
             last = rows[-1][:3]
         return _Step(len(seqs), len(rows) == _SCANNED)
@@ -92,7 +97,7 @@ def _blocked(queue: str) -> Callable[[Tx], _Step]:
                     (lane, _AT_ONCE - len(seqs)),
                 ).fetchall()
                 seqs += [row[0] for row in rows]
-        _delete(tx, seqs)
+        _end(tx, seqs)
         return _Step(len(seqs), bool(seqs))
 
     return step

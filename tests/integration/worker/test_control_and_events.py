@@ -11,6 +11,7 @@ import pytest
 import taskmq.testing
 from taskmq import App, Context
 from taskmq import events as kinds
+from taskmq.errors import TaskRevoked
 from taskmq.pools.base import Ending
 from taskmq.testing import VirtualWorker
 from taskmq.worker.stopping import Stage
@@ -102,11 +103,24 @@ def test_revoke_reaches_running_tasks_and_terminates_them_when_told(make_app: Ma
             "ok": {asked.id: "asked to stop"}
         }
         assert pool.cancelled == {number: "it was revoked"}
-        assert ask(w, "revoke", task_ids=[ended.id], terminate=True) == {
+        assert ask(w, "revoke", task_ids=[ended.id], terminate=True, reason="too slow") == {
             "ok": {ended.id: "terminated"}
         }
         w.step()
     assert ended.state.value == "revoked"
+    with pytest.raises(TaskRevoked, match="too slow"):
+        ended.get(timeout=0)
+
+
+def test_a_stopping_worker_says_so_at_once(make_app: MakeApp) -> None:
+    app = make_app()
+    work_of(app).delay()
+    with taskmq.testing.worker(app, pool=HeldPool(1)) as w:
+        w.step()
+        w.coordinator.stop("test")
+        w.step()
+
+        assert [i.state for i in app.transport.coordination.workers()] == ["draining"]
 
 
 def test_shutdown_drains_and_commands_are_answered_meanwhile(make_app: MakeApp) -> None:

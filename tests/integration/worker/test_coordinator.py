@@ -313,7 +313,7 @@ def test_outcomes_that_cannot_be_settled_at_the_end_are_said_and_given_up(
             w.clock.advance(1)
         assert stage(w) is Stage.STOPPED
         assert w.coordinator.exit_code == EXIT_FAILED
-        assert "1 outcomes could not be settled" in caplog.text
+        assert "1 outcome could not be settled" in caplog.text
         mend()
     assert result.state is State.RUNNING  # until its lease ends
 

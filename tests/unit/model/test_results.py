@@ -97,9 +97,10 @@ class TestStates:
         result = app.submit("work")
         result.revoke()
         assert sent == []
-        result.revoke(terminate=True)
+        result.revoke(terminate=True, reason="too slow")
 
-        assert sent == [("revoke", {"task_ids": [result.id], "terminate": True})]
+        arguments = {"task_ids": [result.id], "terminate": True, "reason": "too slow"}
+        assert sent == [("revoke", arguments)]
 
     def test_several_are_revoked_by_a_list(self, app: App) -> None:
         one, two = app.submit("work"), app.submit("work")

@@ -22,17 +22,30 @@ def report(held: Delivery, body: bytes) -> Outcome:
     return Outcome(delivery=held, verb=Verb.REPORT, result=record)
 
 
-def test_only_the_latest_progress_is_kept_and_an_ending_replaces_it() -> None:
+def test_only_the_latest_progress_is_kept_and_an_ending_with_a_result_replaces_it() -> None:
     app = taskmq.testing.app()
     outbound = Outbound(app, clock=app.clock)
     held, other = delivery(), delivery()
     for body in (b"1", b"2", b"3"):
         outbound.progress(report(held, body))
     outbound.progress(report(other, b"9"))
-    outbound.add(Outcome(delivery=other, verb=Verb.FINISH))
+    ended = ResultRecord(task_id=other.message.task_id, state=State.SUCCEEDED, body=b"0")
+    outbound.add(Outcome(delivery=other, verb=Verb.FINISH, result=ended))
     taken = outbound.take()
     assert [(o.verb, o.result and o.result.body) for o in taken] == [
         (Verb.REPORT, b"3"),
+        (Verb.FINISH, b"0"),
+    ]
+
+
+def test_an_ending_without_a_result_lets_the_last_progress_stand() -> None:
+    app = taskmq.testing.app()
+    outbound = Outbound(app, clock=app.clock)
+    held = delivery()
+    outbound.progress(report(held, b"9"))
+    outbound.add(Outcome(delivery=held, verb=Verb.FINISH))
+    assert [(o.verb, o.result and o.result.body) for o in outbound.take()] == [
+        (Verb.REPORT, b"9"),
         (Verb.FINISH, None),
     ]
 
