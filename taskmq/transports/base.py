@@ -175,6 +175,10 @@ class Transport(ABC):
         """Where the messages are, for the banner: an absolute path or a URL without its password."""
         return self.name
 
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of this place beyond its capabilities, for the banner; known once open."""
+        return ()
+
     # -- producers --------------------------------------------------------------------------------
 
     @abstractmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Callable
 from urllib.parse import quote
@@ -11,8 +10,6 @@ from taskmq.errors import TransportUnavailable
 from taskmq.transports.sqlite import migrations
 from taskmq.transports.sqlite.faults import translate
 from taskmq.transports.sqlite.options import SQLiteOptions
-
-log = logging.getLogger("taskmq.sqlite")
 
 # Measured: smaller ones cost rate, larger ones a longer stall at each checkpoint (8-40 ms of fsync).
 CHECKPOINT_PAGES = 2000
@@ -110,13 +107,8 @@ def has_wal_reset_bug(version: tuple[int, int, int] | None = None) -> bool:
     return not ((3, 44, 6) <= found < (3, 45) or (3, 50, 7) <= found < (3, 51))
 
 
-def name_affected_version(path: str) -> None:
-    """Say once at open that this SQLite has the bug, and what keeps clear of it."""
-    if has_wal_reset_bug():
-        log.info(
-            "SQLite %s has the WAL-reset bug (fixed in 3.51.3): do not write to %s with other programs "
-            "while TaskMQ runs",
-            sqlite3.sqlite_version,
-            path,
-            extra={"action": "sqlite-version"},
-        )
+def affected_version() -> str | None:
+    """That this SQLite has the bug, and what keeps clear of it; None where it does not."""
+    if not has_wal_reset_bug():
+        return None
+    return f"SQLite {sqlite3.sqlite_version} has the WAL-reset bug: let no other program write to this file"

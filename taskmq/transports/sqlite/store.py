@@ -23,7 +23,7 @@ from taskmq.errors import (
     TransportUnavailable,
 )
 from taskmq.transports.sqlite import faults, files, forks
-from taskmq.transports.sqlite.connect import connect_reader, connect_writer, name_affected_version
+from taskmq.transports.sqlite.connect import connect_reader, connect_writer
 from taskmq.transports.sqlite.files import Identity
 from taskmq.transports.sqlite.group import GroupCommit, Piece, Work
 from taskmq.transports.sqlite.lock import FileLock
@@ -106,7 +106,6 @@ class Store:
         """Connect, creating the file if there is none; idempotent."""
         with self._mutex:
             if not self._opened:
-                name_affected_version(self.path)
                 self._connect()
                 self._opened = True
 

@@ -29,6 +29,7 @@ from taskmq.transports.base import (
 from taskmq.transports.operators import Operators
 from taskmq.transports.sqlite import leases
 from taskmq.transports.sqlite.claim import Claim, nothing_to_take
+from taskmq.transports.sqlite.connect import affected_version
 from taskmq.transports.sqlite.consequences import apply_followers
 from taskmq.transports.sqlite.coordination import SQLiteCoordination
 from taskmq.transports.sqlite.due import next_due
@@ -103,8 +104,12 @@ class SQLiteTransport(Transport):
 
     @property
     def created(self) -> bool:
-        """Whether this object made the file: the banner warns, for it is often the wrong directory."""
+        """Whether this object made the file: the banner says so, for it is often the wrong directory."""
         return self._store.created
+
+    def notes(self) -> tuple[str, ...]:
+        made = "the file was not there and has just been made" if self.created else None
+        return tuple(note for note in (made, affected_version()) if note is not None)
 
     # -- producers --------------------------------------------------------------------------------
 

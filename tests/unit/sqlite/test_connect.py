@@ -52,15 +52,25 @@ def test_the_versions_with_the_wal_reset_bug_are_known(version, affected: bool) 
 
 
 @pytest.mark.parametrize("affected", [True, False])
-def test_an_affected_version_is_named_once_at_open(
+def test_an_affected_version_is_noted_for_the_banner_and_not_logged(
     path: Path, affected: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(connect, "has_wal_reset_bug", lambda: affected)
-    caplog.set_level(logging.INFO, "taskmq.sqlite")
+    caplog.set_level(logging.DEBUG, "taskmq.sqlite")
     transport = SQLiteTransport(path)
     transport.open()
     transport.operators.queues()
     transport.close()
 
-    named = [record for record in caplog.records if "WAL-reset" in record.getMessage()]
-    assert len(named) == int(affected)
+    assert sum("WAL-reset" in said for said in transport.notes()) == int(affected)
+    assert caplog.text == ""
+
+
+def test_a_file_that_was_not_there_is_noted_for_the_banner(path: Path) -> None:
+    first, second = SQLiteTransport(path), SQLiteTransport(path)
+    for transport in (first, second):
+        transport.open()
+        transport.close()
+
+    assert any("has just been made" in said for said in first.notes())
+    assert not any("has just been made" in said for said in second.notes())
