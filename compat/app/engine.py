@@ -16,6 +16,7 @@ from taskmq.errors import ConfigError
 from taskmq.states import AckMode
 from taskmq.stores import DISABLED
 
+from taskmq.transports.urls import IN_PLACE_OF_A_BROKER
 if TYPE_CHECKING:
     from taskmq.compat.app.task import Task
 
@@ -25,10 +26,7 @@ __all__ = ("engine_config", "task_options", "ack_mode", "seconds", "serializer_n
 #: machine; TaskMQ's is a file beside the project.
 DEFAULT_URL = "sqlite:///taskmq.db"
 _NATIVE = ("sqlite", "memory")
-_LATER = (
-    "a Redis or RabbitMQ broker arrives with the kombu adapter; until then use "
-    "broker_url='sqlite:///taskmq.db'"
-)
+_LATER = f"a Redis or RabbitMQ broker arrives with the kombu adapter; {IN_PLACE_OF_A_BROKER}"
 # A result backend that hands results back to whoever asked is what the embedded store does anyway.
 _BESIDE = ("rpc", "cache+memory", "memory", "cache")
 _MAX_BODY = 64 * MIB

@@ -19,6 +19,11 @@ from taskmq.errors import ConfigError, nearest
 from taskmq.transports.base import Settings, Transport, TransportURL
 
 SCHEMES = ("sqlite", "memory")
+#: What to do where a project names a broker that is not there yet, without a change to the project.
+IN_PLACE_OF_A_BROKER = (
+    "until then a file does it, without a change to the project: `taskmq -b sqlite:///taskmq.db …`, or "
+    "TASKMQ_BROKER_URL=sqlite:///taskmq.db for every process"
+)
 # Celery's broker schemes: people will try them, and the answer should say what to do.
 _KOMBU = frozenset(
     {"redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp", "librabbitmq", "sqs", "filesystem"}
@@ -34,54 +39,55 @@ _NAMED: weakref.WeakValueDictionary[str, Transport] = weakref.WeakValueDictionar
 _NAMING = threading.Lock()
 
 
-def parse_url(url: str) -> TransportURL:
-    """The parts of a `broker_url`; `ConfigError` naming it and the accepted forms."""
+def parse_url(url: str, *, setting: str = "broker_url") -> TransportURL:
+    """The parts of a URL; `ConfigError` naming the setting, the value and the accepted forms."""
     if not isinstance(url, str) or "://" not in url:
         likely = nearest(str(url).partition(":")[0], SCHEMES)
         raise ConfigError(
-            f"broker_url: a URL such as sqlite:///taskmq.db or memory://, got {mask_url(str(url))!r}."
+            f"{setting}: a URL such as sqlite:///taskmq.db or memory://, got {mask_url(str(url))!r}."
             f"{likely}"
         )
+    where = f"{setting} {mask_url(url)!r}"
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
     if scheme not in SCHEMES:
-        raise ConfigError(_unknown(scheme, url))
+        raise ConfigError(f"{where}: {_unknown(scheme, setting)}")
     location, _, query = rest.partition("?")
     location = unquote(location)
     if scheme == "sqlite":
-        location = _sqlite_path(location, url)
-    return TransportURL(scheme=scheme, location=location, options=_options(query, url), raw=url)
+        location = _sqlite_path(location, where)
+    return TransportURL(scheme=scheme, location=location, options=_options(query, where), raw=url)
 
 
-def _unknown(scheme: str, url: str) -> str:
+def _unknown(scheme: str, setting: str) -> str:
     accepted = " and ".join(f"{name}://" for name in SCHEMES)
     if scheme in _KOMBU:
-        return (
-            f"broker_url {mask_url(url)!r}: {scheme}:// arrives with the kombu adapter, which this version "
-            f"does not have; accepted are {accepted}"
-        )
+        instead = IN_PLACE_OF_A_BROKER
+        if setting == "result_url":
+            instead = "without result_url the results are kept beside the messages"
+        return f"{scheme}:// arrives with the kombu adapter, which this version does not have; {instead}"
     if scheme.endswith("+sqlite"):
-        return f"broker_url {mask_url(url)!r}: TaskMQ's own file is sqlite:///FILE, not {scheme}://"
-    return f"broker_url {mask_url(url)!r}: accepted are {accepted}.{nearest(scheme, SCHEMES)}"
+        return f"TaskMQ's own file is sqlite:///FILE, not {scheme}://"
+    return f"accepted are {accepted}.{nearest(scheme, SCHEMES)}"
 
 
-def _sqlite_path(location: str, url: str) -> str:
+def _sqlite_path(location: str, where: str) -> str:
     if not location.startswith("/") or location == "/":
         raise ConfigError(
-            f"broker_url {mask_url(url)!r}: write sqlite:///FILE (three slashes) for a file relative to the "
-            "project, sqlite:////FILE (four) for an absolute path"
+            f"{where}: write sqlite:///FILE (three slashes) for a file relative to the project, "
+            "sqlite:////FILE (four) for an absolute path"
         )
     return location[1:]
 
 
-def _options(query: str, url: str) -> dict[str, str]:
+def _options(query: str, where: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in filter(None, query.split("&")):
         name, equals, value = part.partition("=")
         if not equals or not name:
-            raise ConfigError(f"broker_url {mask_url(url)!r}: options are name=value, got {part!r}")
+            raise ConfigError(f"{where}: options are name=value, got {part!r}")
         if name in options:
-            raise ConfigError(f"broker_url {mask_url(url)!r}: option {name!r} is given twice")
+            raise ConfigError(f"{where}: option {name!r} is given twice")
         options[unquote(name)] = unquote(value)
     return options
 
