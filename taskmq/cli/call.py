@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from taskmq.cli.group import Command
-from taskmq.cli.options import json_list, json_object, json_option, priority, seconds
-from taskmq.cli.output import note, show, show_json
+from taskmq.cli.known import note_unknown_queues
+from taskmq.cli.options import json_list, json_object, json_option, priority_option, seconds
+from taskmq.cli.output import show, show_json
 from taskmq.cli.session import Session
 from taskmq.errors import ConfigError, nearest
 
@@ -41,13 +42,7 @@ def _expiry(
 @click.argument("name")
 @click.option("-a", "--args", callback=json_list, metavar="JSON", help="Positional arguments.")
 @click.option("-k", "--kwargs", callback=json_object, metavar="JSON", help="Keyword arguments.")
-@click.option(
-    "--priority",
-    type=int,
-    callback=priority,
-    metavar="-9..9",
-    help="Larger is more urgent; without it the task's, its queue's or the default one.",
-)
+@priority_option("Larger is more urgent; without it the task's, its queue's or the default one.")
 @click.option("--queue", metavar="NAME", help="Without it the task's queue or the default one.")
 @click.option(
     "--countdown", type=float, callback=seconds, metavar="SECONDS", help="Not before so long."
@@ -57,6 +52,7 @@ def _expiry(
     "--expires", callback=_expiry, metavar="SECONDS|TIME", help="Do not start it after that."
 )
 @click.option("--task-id", metavar="ID", help="An id of your own.")
+@click.option("--anyway", is_flag=True, help="Submit a name the application does not know, too.")
 @json_option
 @click.pass_context
 def call(
@@ -65,18 +61,26 @@ def call(
     name: str,
     args: list[Any],
     kwargs: dict[str, Any],
+    anyway: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Submit one task by name and print its id.
 
-    With -A the task's own options apply where none is given here; a name the application does not know
-    is submitted all the same, since another worker may know it.
+    With -A the task's own options apply where none is given here. A name the application does not know
+    is refused, since no worker of it could run the task; with --anyway, and without -A, it is submitted
+    for workers that know it.
     """
     session = Session.of(ctx)
     app = session.app
-    if session.app_spec and name not in app.registry:
-        note(f"{name} is not a task of this application.{nearest(name, app.registry)}")
+    session.check_place()
+    if session.app_spec and not anyway and name not in app.registry:
+        raise ConfigError(
+            f"{name!r} is not a task of {session.app_spec}.{nearest(name, app.registry)} Nothing was "
+            "submitted; --anyway submits it for a worker that knows it"
+        )
+    if options["queue"] is not None:
+        note_unknown_queues(session, [options["queue"]])
     given = {option: value for option, value in options.items() if value is not None}
     try:
         message = app.message(name, args, kwargs, **given)

@@ -18,6 +18,13 @@ from taskmq.transports.urls import mask_url
 
 # Settings whose value may hold a password.
 _URLS = ("broker_url", "result_url")
+# What a setting that is left open means, in the words of docs/configuration.md; the others mean none.
+_LEFT_OPEN = {
+    "concurrency": "number of CPUs",
+    "prefetch": "= concurrency",
+    "result_url": "beside the messages",
+    "aging_interval": "off",
+}
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -51,11 +58,11 @@ def show_settings(ctx: click.Context, changed: bool, as_json: bool) -> None:
         table(
             ["SETTING", "VALUE", "DEFAULT"],
             [
-                (name, _text(value), _text(default) if differs else "")
+                (name, _text(name, value), _text(name, default) if differs else "")
                 for name, value, default, differs in rows
             ],
             columns=columns(),
-            elastic=(1,),
+            elastic=(1, 2),
         )
     )
 
@@ -102,9 +109,11 @@ def _plain(name: str, value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-def _text(value: Any) -> str:
+def _text(name: str, value: Any) -> str:
     if value is None:
-        return "-"
+        return _LEFT_OPEN.get(name, "none")
+    if value in ({}, []):
+        return "none"
     if isinstance(value, dict):
         return "; ".join(
             f"{queue}: weight {one['weight']}"
@@ -113,4 +122,5 @@ def _text(value: Any) -> str:
         )
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    # Never 2.592e+06: people compare and copy these.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -10,7 +10,8 @@ import click
 from taskmq.cli.asking import confirm
 from taskmq.cli.codes import FAILED
 from taskmq.cli.group import Group
-from taskmq.cli.options import json_option, priority
+from taskmq.cli.known import note_unknown_queues
+from taskmq.cli.options import json_option, priority_option
 from taskmq.cli.output import columns, complain, note, show, show_json, show_table
 from taskmq.cli.progress import Progress
 from taskmq.cli.session import Session
@@ -65,30 +66,39 @@ def _matching(
 
 
 def _chosen(
-    operators: Operators,
+    session: Session,
     keys: tuple[str, ...],
     everything: bool,
     queue: str | None,
     task: str | None,
     reason: str | None,
-) -> list[int]:
-    """The numbers meant; `UsageError` when none are named, or both kinds of naming are mixed."""
+) -> tuple[list[int], bool]:
+    """The numbers meant, and whether there is one for every name given.
+
+    `UsageError` when none are named, or both kinds of naming are mixed.
+    """
     if everything == bool(keys):
         raise click.UsageError("name dead letters by number or task id, or give --all; not both.")
+    operators = session.transport.operators
     if everything:
-        return [letter.number for letter in _matching(operators, queue, task, reason)]
+        found = [letter.number for letter in _matching(operators, queue, task, reason)]
+        _note_no_such_queue(session, queue, bool(found))
+        return found, True
     if queue or task or reason:
         raise click.UsageError(
             "--queue, --task and --reason narrow --all; the named ones are exact."
         )
-    numbers = []
-    for key in keys:
-        letter = operators.dead_letter(key)
+    letters = [operators.dead_letter(key) for key in keys]
+    for key, letter in zip(keys, letters, strict=True):
         if letter is None:
             complain(f"there is no dead letter {key}")
-        else:
-            numbers.append(letter.number)
-    return list(dict.fromkeys(numbers))
+    return list(dict.fromkeys(one.number for one in letters if one)), None not in letters
+
+
+def _note_no_such_queue(session: Session, queue: str | None, found: bool) -> None:
+    """Point out a queue nobody knows, where it has no dead letters either."""
+    if queue is not None and not found:
+        note_unknown_queues(session, [queue])
 
 
 @dlq.command("list")
@@ -111,10 +121,12 @@ def list_(
     as_json: bool,
 ) -> None:
     """List dead letters, oldest first."""
-    transport = Session.of(ctx).transport
+    session = Session.of(ctx)
+    transport = session.transport
     found = _matching(transport.operators, queue, task, reason, after)
     letters = [letter for _, letter in zip(range(limit + 1), found, strict=False)]
     page = letters[:limit]
+    _note_no_such_queue(session, queue, bool(page))
     if as_json:
         show_json([view.as_json(letter) for letter in page])
         return
@@ -150,13 +162,7 @@ def show_one(ctx: click.Context, key: str, as_json: bool) -> int:
 
 @dlq.command()
 @_choice
-@click.option(
-    "--priority",
-    type=int,
-    callback=priority,
-    metavar="-9..9",
-    help="Queue them at this priority; without it each keeps its own.",
-)
+@priority_option("Queue them at this priority; without it each keeps its own.")
 @json_option
 @click.pass_context
 def replay(
@@ -174,8 +180,9 @@ def replay(
     Each keeps its task id and its priority (P7), takes a new place at the end of its band, and starts
     with no deliveries. `taskmq dlq replay --all --queue email --priority 0` replays a whole queue.
     """
-    operators = Session.of(ctx).transport.operators
-    numbers = _chosen(operators, keys, everything, queue, task, reason)
+    session = Session.of(ctx)
+    operators = session.transport.operators
+    numbers, complete = _chosen(session, keys, everything, queue, task, reason)
     queued = []
     for step in _steps(numbers, "replaying"):
         queued += operators.replay(step, priority=priority)
@@ -186,9 +193,9 @@ def replay(
                 for m in queued
             ]
         )
-    else:
+    elif everything or numbers:
         show([f"replayed {plural(len(queued), 'message')}"])
-    return 0 if len(queued) == len(numbers) and (everything or numbers) else FAILED
+    return 0 if complete and len(queued) == len(numbers) else FAILED
 
 
 @dlq.command()
@@ -205,14 +212,17 @@ def drop(
     yes: bool,
 ) -> int:
     """Delete dead letters for good."""
-    operators = Session.of(ctx).transport.operators
-    numbers = _chosen(operators, keys, everything, queue, task, reason)
+    session = Session.of(ctx)
+    operators = session.transport.operators
+    numbers, complete = _chosen(session, keys, everything, queue, task, reason)
+    if not numbers and not everything:
+        return FAILED
     if numbers:
         question = f"Delete {plural(len(numbers), 'dead letter')} for good?"
         confirm(question, sure=yes, flag="--yes")
     dropped = sum(operators.drop(step) for step in _steps(numbers, "dropping"))
     show([f"dropped {plural(dropped, 'dead letter')}"])
-    return 0 if everything or numbers else FAILED
+    return 0 if complete else FAILED
 
 
 def _steps(numbers: list[int], label: str) -> Iterator[list[int]]:

@@ -71,7 +71,7 @@ def _findings(session: Session) -> Iterator[Finding]:
     try:
         transport = session.transport
         yield from running.capabilities(transport.capabilities)
-        yield from running.life(look(session, []))
+        yield from running.life(look(session, []), session.app.config.lease)
     except TaskMQError as error:
         yield Finding(FAIL, "transport", str(error))
 

@@ -10,7 +10,8 @@ import click
 from taskmq._version import __version__
 from taskmq.cli.codes import CORRUPT, FAILED, INTERRUPTED, MISUSE
 from taskmq.cli.group import Entry, LazyGroup
-from taskmq.cli.output import complain
+from taskmq.cli.output import complain, show_trace
+from taskmq.cli.project import BrokenProject
 from taskmq.errors import ConfigError, TaskMQError, TransportCorrupt
 
 CATALOGUE = {
@@ -80,6 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         complain(str(error))
         return MISUSE
+    except BrokenProject as error:
+        show_trace(error.trace)
+        complain(str(error))
+        return FAILED
     except TaskMQError as error:
         complain(str(error))
         return CORRUPT if isinstance(error, TransportCorrupt) else FAILED

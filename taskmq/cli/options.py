@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from taskmq.priority import check_priority
+from taskmq.priority import MAX_PRIORITY, MIN_PRIORITY, check_priority
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +28,13 @@ def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]
         from taskmq.cli.session import Session
 
         session = ctx.ensure_object(Session)
-        if value:
+        if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
+            if value == "":
+                raise click.BadParameter(f"a {param.metavar} is expected, got ''", ctx, param)
+            setattr(session, name, value)
+        elif value and not getattr(session, name):
+            # The variable is read once before the command and once behind it: whatever was written out
+            # in either place has to win.
             setattr(session, name, value)
         return value
 
@@ -96,9 +103,23 @@ def queue_names(ctx: click.Context, param: click.Parameter, value: tuple[str, ..
     return list(dict.fromkeys(name for name in names if name))
 
 
-def priority(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
-    """A priority is an int in -9..9; the error is `PriorityError`'s own."""
-    return None if value is None else check_priority(value, param.opts[0])
+def _priority(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """An int in -9..9. One that is out of range raises `PriorityError`, with its own words."""
+    if value is None:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"an int from {MIN_PRIORITY} to {MAX_PRIORITY} (larger = more urgent), got {value!r}"
+        ) from None
+    return check_priority(number, param.opts[0])
+
+
+def priority_option(text: str) -> Callable[[F], F]:
+    """`--priority`; `text` says what holds without it."""
+    shown = f"{MIN_PRIORITY}..{MAX_PRIORITY}"
+    return click.option("--priority", callback=_priority, metavar=shown, help=text)
 
 
 def seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:

@@ -10,11 +10,13 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
 import click
 
+from taskmq.cli.text import Table
 from taskmq.printable import printable
 
 
@@ -50,8 +52,9 @@ def show(lines: Iterable[str]) -> None:
 
 
 def show_table(lines: list[str]) -> None:
-    """A table: its header is set apart where colours are."""
-    show([style(lines[0], bold=True), *lines[1:]] if len(lines) > 1 else lines)
+    """A table, its header set apart where colours are; or the line that stands for an empty one."""
+    heading = lines.heading if isinstance(lines, Table) else 0
+    show([*(style(line, bold=True) for line in lines[:heading]), *lines[heading:]])
 
 
 def show_json(value: Any) -> None:
@@ -71,12 +74,32 @@ def show_json_line(value: Any) -> None:
 
 def note(text: str) -> None:
     """Something to know beside the answer."""
-    click.echo(style(printable(text), fg="yellow"), err=True, color=wants_color())
+    for line in _wrapped(printable(text)):
+        click.echo(style(line, fg="yellow"), err=True, color=wants_color())
 
 
 def complain(text: str) -> None:
     """Why it did not work: one line, or as many as the message has."""
-    first, *rest = printable(text.strip(), multiline=True).split("\n")
-    click.echo(style("Error: ", fg="red") + first, err=True, color=wants_color())
+    first, *rest = _wrapped("Error: " + printable(text.strip(), multiline=True))
+    click.echo(style("Error:", fg="red") + first[6:], err=True, color=wants_color())
     for line in rest:
         click.echo(line, err=True, color=wants_color())
+
+
+def show_trace(text: str) -> None:
+    """A traceback, before the line that says what is wrong."""
+    click.echo(printable(text, multiline=True), err=True, nl=False)
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines of a message, broken between words where a person's terminal would break them anywhere."""
+    lines = text.split("\n")
+    if not is_terminal(sys.stderr):
+        return lines
+    wide = shutil.get_terminal_size((80, 24)).columns
+    return [
+        part
+        for line in lines
+        for part in textwrap.wrap(line, wide, break_long_words=False, break_on_hyphens=False)
+        or [""]
+    ]

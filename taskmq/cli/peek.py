@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from taskmq.cli.group import Command
+from taskmq.cli.known import note_unknown_queues, shares
 from taskmq.cli.options import json_option, queues_option
 from taskmq.cli.output import columns, note, show_json, show_table
 from taskmq.cli.session import Session
@@ -27,7 +28,8 @@ def peek(ctx: click.Context, queues: list[str], limit: int, as_json: bool) -> No
     """
     session = Session.of(ctx)
     transport = session.transport
-    peeked = transport.operators.peek(session.shares(queues), limit)
+    note_unknown_queues(session, queues)
+    peeked = transport.operators.peek(shares(session, queues), limit)
     now = transport.clock.now()
     if as_json:
         show_json(view.as_json(peeked, now))

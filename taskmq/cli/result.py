@@ -35,10 +35,10 @@ def result(
     """
     session = Session.of(ctx)
     results, app = session.results, session.app
-    if timeout:
+    if timeout and session.missing is None:
         results.wait([task_id], timeout)
     record = results.get(task_id)
-    state = app.state(task_id)
+    state = session.state(task_id)
     if as_json:
         show_json(view.as_json(task_id, state, record, traceback=traceback))
     else:

@@ -1,7 +1,7 @@
 """What `-A` and `-b` name, opened once for one command.
 
 With an application the settings are its own; with only a URL, or neither, the defaults serve the
-commands that look into the store without running tasks.
+commands that look into the store without running tasks. Looking never makes a store.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from taskmq.cli.output import note
 from taskmq.config import BROKER_VARIABLE, Config
 from taskmq.errors import ConfigError
 
 if TYPE_CHECKING:
     from taskmq.app import App
     from taskmq.results.base import ResultStore
+    from taskmq.states import State
     from taskmq.task import Task
-    from taskmq.transports.base import QueueShare, Transport
+    from taskmq.transports.base import Transport
+
+_ALONE = (
+    "memory:// keeps messages inside one process, so this command and any other would never meet. Give a "
+    "file, as in -b sqlite:///taskmq.db"
+)
 
 
 class Session:
@@ -33,6 +40,8 @@ class Session:
         self.as_celery = False
         self.workdir = ""
         self._app: App | None = None
+        self._stand_in: Transport | None = None
+        self._noted = False
         self._exit = ExitStack()
 
     @classmethod
@@ -94,9 +103,9 @@ class Session:
         return self.app
 
     def _named(self) -> App:
-        from taskmq.loading import load_app
+        from taskmq.cli.project import load
 
-        return load_app(self.app_spec)
+        return load(self.app_spec, as_celery=self.as_celery)
 
     def _nameless(self) -> App:
         from taskmq.app import App
@@ -106,43 +115,116 @@ class Session:
 
     def database(self) -> tuple[Path, Mapping[str, str]] | None:
         """The SQLite file that is meant and the options of its URL; None for another transport."""
-        from taskmq.transports.sqlite.paths import resolve_path
-        from taskmq.transports.urls import parse_url
+        return self._file(self.app.config.broker_url)
 
-        url = parse_url(self.app.config.broker_url)
-        if url.scheme != "sqlite":
+    # -- what commands that look are given --------------------------------------------------------
+
+    @property
+    def missing(self) -> Path | None:
+        """The file of a store that is not there yet; None when it is, or is no file."""
+        if self.app.has_transport:
             return None
-        return resolve_path(url.location, self.app.base_dir), url.options
+        return self._missing(self.app.config.broker_url)
 
     @property
     def transport(self) -> Transport:
-        """The open transport.
+        """The open transport, for looking: a store that is not there is never made by it.
 
-        Where no application says which store is meant, only one that exists is opened: a mistyped path
-        must not become an empty store. Raises `ConfigError` naming the place.
+        With an application an empty one in memory stands in and a note says so; without one a path is
+        more likely mistyped, and `ConfigError` names it.
         """
-        self._must_exist()
-        return self.app.transport
+        if not self._noted and self.app_spec and self.missing is not None:
+            self._noted = True
+            note(
+                f"there is no store yet: {self.missing} is made by the first submit or the first worker"
+            )
+        return self.glance()
+
+    def glance(self) -> Transport:
+        """As `transport`, and says nothing: for commands that make the store, or need only names of it."""
+        missing = self.check_place()
+        return self.app.transport if missing is None else self._nothing()
 
     @property
     def results(self) -> ResultStore:
-        """The result store, opened under the same condition."""
-        self._must_exist()
-        return self.app.results
+        """The result store, for looking."""
+        with_messages = self.transport.results
+        url = self.app.config.result_url
+        if self.app.results_with_messages or url is None:
+            return with_messages
+        return self.app.results if self._missing(url) is None else self._nothing().results
 
-    def _must_exist(self) -> None:
-        found = None if self.app_spec else self.database()
-        if found is not None and not found[0].exists():
+    def state(self, task_id: str) -> State:
+        """As `App.state`, and makes no store."""
+        beside = self.transport.results.state(task_id)
+        if self.app.results_with_messages:
+            return beside
+        record = self.results.get(task_id)
+        return record.state if record is not None and record.state.final else beside
+
+    @property
+    def where(self) -> str:
+        """The place that is looked at, for people."""
+        missing = self.missing
+        return self.transport.describe() if missing is None else str(missing)
+
+    # -- what commands that act are given ---------------------------------------------------------
+
+    @property
+    def acting(self) -> Transport:
+        """The open transport, for storing something: makes the store of an application."""
+        self.check_place()
+        return self.app.transport
+
+    def refuse_memory(self) -> None:
+        """`ConfigError` where `-b` or the environment sends a worker into its own memory."""
+        self.prepare()
+        url = os.environ.get(BROKER_VARIABLE, "")
+        if url.startswith("memory:"):
+            raise ConfigError(f"-b {url}: {_ALONE}")
+
+    def check_place(self) -> Path | None:
+        """The file that is missing, if any; `ConfigError` where a command cannot meet any other process."""
+        from taskmq.transports.urls import parse_url
+
+        url = self.app.config.broker_url
+        if not self.app.has_transport and parse_url(url).scheme == "memory":
+            raise ConfigError(f"broker_url {url!r}: {_ALONE}")
+        missing = self.missing
+        if missing is not None and not self.app_spec:
             hint = "nothing was submitted there" if self.broker else "give -A/--app or -b/--broker"
-            raise ConfigError(f"there is no database {found[0]}; {hint}")
+            raise ConfigError(f"there is no database {missing}; {hint}")
+        return missing
 
-    def shares(self, names: list[str]) -> tuple[QueueShare, ...]:
-        """Queues with their weights; without names every queue of the settings and the store."""
-        from taskmq.transports.base import QueueShare
+    # -- inside -----------------------------------------------------------------------------------
 
-        config = self.app.config
-        chosen = names or sorted(
-            {config.default_queue, *config.queues}
-            | {info.name for info in self.transport.operators.queues()}
-        )
-        return tuple(QueueShare(name, config.queue(name).weight) for name in chosen)
+    def _missing(self, url: str) -> Path | None:
+        found = self._file(url)
+        if found is None:
+            return None
+        try:
+            found[0].stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return found[0]
+        except OSError:
+            pass  # it may be there; opening it says what is wrong
+        return None
+
+    def _file(self, url: str) -> tuple[Path, Mapping[str, str]] | None:
+        from taskmq.transports.sqlite.paths import resolve_path
+        from taskmq.transports.urls import parse_url
+
+        parsed = parse_url(url)
+        if parsed.scheme != "sqlite":
+            return None
+        return resolve_path(parsed.location, self.app.base_dir), parsed.options
+
+    def _nothing(self) -> Transport:
+        """An empty store that stands in for one that is not there."""
+        if self._stand_in is None:
+            from taskmq.transports.memory import MemoryTransport
+
+            self._stand_in = MemoryTransport(clock=self.app.clock, random=self.app.random)
+            self._stand_in.open()
+            self._exit.callback(self._stand_in.close)
+        return self._stand_in

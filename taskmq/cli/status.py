@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from taskmq.cli.group import Command
+from taskmq.cli.known import declared_queues, note_unknown_queues
 from taskmq.cli.options import json_option, queues_option
 from taskmq.cli.output import columns, show, show_json, show_table, style
 from taskmq.cli.session import Session
@@ -22,11 +23,13 @@ _DEAD_CAP = 100
 def status(ctx: click.Context, by_priority: bool, queues: list[str], as_json: bool) -> None:
     """Show what waits, how long, and who serves it.
 
-    Read from the store, never by asking workers: a busy or dead one shows by the time since its last
-    poll. With --by-priority a line reads `email: P9=3 P5=12 P0=104`: so many claimable messages of
+    Read from the store, never by asking workers: a busy or dead one shows by the time since it last
+    reported. With --by-priority a line reads `email: P9=3 P5=12 P0=104`: so many claimable messages of
     queue email per priority.
     """
-    seen = look(Session.of(ctx), queues)
+    session = Session.of(ctx)
+    seen = look(session, queues)
+    note_unknown_queues(session, queues)
     if as_json:
         show_json(view.as_json(seen))
         return
@@ -47,7 +50,7 @@ def look(session: Session, queues: list[str]) -> view.Status:
     transport = session.transport
     dead = len(transport.operators.dead_letters(limit=_DEAD_CAP))
     return view.gather(
-        where=transport.describe(),
+        where=session.where,
         now=transport.clock.now(),
         depths=transport.operators.depth(queues or None),
         queues=transport.operators.queues(),
@@ -55,5 +58,6 @@ def look(session: Session, queues: list[str]) -> view.Status:
         dead=dead,
         dead_capped=dead == _DEAD_CAP,
         starvation_after=session.app.config.starvation_after,
+        declared=declared_queues(session),
         only=queues,
     )

@@ -64,6 +64,7 @@ def tasks(ctx: click.Context, as_json: bool) -> None:
                 align="<<><",
                 columns=columns(),
                 elastic=(3,),
+                below=(3,),
             )
         )
 
@@ -88,7 +89,7 @@ def _short(value: Any) -> str:
         inner = ", ".join(f"{name}={_short(own)}" for name, own in _changed(value))
         return f"{type(value).__name__}({inner})"
     if isinstance(value, tuple):
-        return f"({', '.join(map(_short, value))})"
+        return f"({', '.join(map(_short, value))}{',' if len(value) == 1 else ''})"
     if callable(value):
         return str(getattr(value, "__qualname__", value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from taskmq.printable import printable
@@ -11,8 +11,14 @@ from taskmq.printable import printable
 # One letter per column: how a cell sits in it.
 LEFT, RIGHT = "<", ">"
 
+_GAP = "  "
+# A second line of a row begins so far in.
+_INDENT = " " * 4
+
 # What a column that gives way keeps: both ends and the ellipsis still say something.
 _LEAST = 9
+# What it keeps where a second line can take something off it instead.
+_COMFORT = 16
 
 
 def duration(seconds: float) -> str:
@@ -92,6 +98,14 @@ def pad(text: str, columns: int, side: str = LEFT) -> str:
     return fill + text if side == RIGHT else text + fill
 
 
+class Table(list[str]):
+    """The lines of a table, of which the first `heading` are its header."""
+
+    def __init__(self, lines: Iterable[str], heading: int) -> None:
+        super().__init__(lines)
+        self.heading = heading
+
+
 def table(
     headers: Sequence[str],
     rows: Sequence[Sequence[object]],
@@ -99,26 +113,55 @@ def table(
     align: str = "",
     columns: int | None = None,
     elastic: Sequence[int] = (),
-) -> list[str]:
+    below: Sequence[int] = (),
+) -> Table:
     """Aligned lines: a header and one line per row; every cell is made printable.
 
     `align` has one of `<` and `>` per column. With `columns` (a terminal's width) the `elastic` columns
-    give way in turn where a line would be wider; without it nothing is ever cut.
+    give way in turn where a line would be wider, and no other is ever cut: ids and names are there to be
+    copied. Where that would leave too little of them, the columns `below` stand on a second line. Without
+    `columns` it is one line each, uncut.
     """
     cells = [list(headers), *([printable(str(cell)) for cell in row] for row in rows)]
-    widths = [max(width(row[i]) for row in cells) for i in range(len(headers))]
-    for column in elastic:
-        if columns is None:
-            break
-        over = sum(widths) + 2 * (len(widths) - 1) - columns
-        if over > 0:
-            least = min(widths[column], max(_LEAST, width(headers[column])))
-            widths[column] = max(least, widths[column] - over)
     sides = align or LEFT * len(headers)
-    return [
-        "  ".join(
-            pad(shorten(cell, wide), wide, side)
-            for cell, wide, side in zip(row, widths, sides, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
+    everything = range(len(headers))
+    widths = _widths(cells, everything, elastic, columns, _COMFORT if below else _LEAST)
+    if columns is None or not below or _total(widths) <= columns:
+        return Table([_line(row, everything, widths, sides) for row in cells], 1)
+    above = [i for i in everything if i not in below]
+    first = _widths(cells, above, elastic, columns, _LEAST)
+    second = _widths(cells, below, elastic, columns - len(_INDENT), _LEAST)
+    lines = []
+    for row in cells:
+        lines.append(_line(row, above, first, sides))
+        under = _line(row, below, second, sides)
+        if under:
+            lines.append(_INDENT + under)
+    return Table(lines, 2)
+
+
+def _widths(
+    cells: Sequence[Sequence[str]],
+    chosen: Sequence[int],
+    elastic: Sequence[int],
+    columns: int | None,
+    least: int,
+) -> dict[int, int]:
+    """The width of each chosen column, elastic ones down to `least` where a line would be too wide."""
+    widths = {i: max(width(row[i]) for row in cells) for i in chosen}
+    for column in elastic:
+        if columns is None or column not in widths:
+            continue
+        over = _total(widths) - columns
+        if over > 0:
+            kept = min(widths[column], max(least, width(cells[0][column])))
+            widths[column] = max(kept, widths[column] - over)
+    return widths
+
+
+def _total(widths: Mapping[int, int]) -> int:
+    return sum(widths.values()) + len(_GAP) * (len(widths) - 1)
+
+
+def _line(row: Sequence[str], chosen: Sequence[int], widths: Mapping[int, int], sides: str) -> str:
+    return _GAP.join(pad(shorten(row[i], widths[i]), widths[i], sides[i]) for i in chosen).rstrip()

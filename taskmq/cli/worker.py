@@ -12,12 +12,13 @@ import click
 
 from taskmq.cli.codes import HELD
 from taskmq.cli.group import Command
+from taskmq.cli.known import note_unknown_queues
 from taskmq.cli.logs import LEVELS, set_up_logging
-from taskmq.cli.options import queues_option, seconds
+from taskmq.cli.options import queue_names, queues_option, seconds
 from taskmq.cli.output import complain, note
 from taskmq.cli.pidfile import PidFile, PidFileHeld
 from taskmq.cli.session import Session
-from taskmq.errors import ConfigError
+from taskmq.errors import ConfigError, TransportError
 
 # Celery's name of the pool of processes in old versions.
 _POOL_ALIASES = {"processes": "prefork"}
@@ -70,7 +71,7 @@ def _level(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "--exclude-queues",
     multiple=True,
     metavar="NAMES",
-    callback=lambda ctx, param, value: [n for text in value for n in text.split(",") if n],
+    callback=queue_names,
     help="But not these.",
 )
 @click.option("-c", "--concurrency", type=int, metavar="N", help="Slots; the number of CPUs.")
@@ -161,6 +162,7 @@ def worker(
             except PidFileHeld as held:
                 complain(str(held))
                 return HELD
+        session.refuse_memory()
         app = session.required_app()
         # After the project was imported: it may have set logging up itself.
         set_up_logging(loglevel, expand(logfile, hostname) if logfile else None)
@@ -172,6 +174,7 @@ def worker(
         slots = 1 if options["pool"] == "solo" else concurrency or app.config.slots
         if prefetch_multiplier is not None:
             prefetch = _multiplied(prefetch, prefetch_multiplier, slots)
+        _note_misspelt(session, [*queues, *exclude_queues])
         if exclude_queues:
             named = queues or [app.config.default_queue, *app.config.queues]
             queues = [name for name in dict.fromkeys(named) if name not in exclude_queues]
@@ -188,6 +191,14 @@ def worker(
             **options,
         )
         return Worker(app, wanted).run()
+
+
+def _note_misspelt(session: Session, names: list[str]) -> None:
+    """Notes before it starts: a worker of a misspelt queue looks healthy and never gets a message."""
+    try:
+        note_unknown_queues(session, names)
+    except TransportError:
+        pass  # the worker meets it again, and has exit codes for it
 
 
 def _multiplied(prefetch: int | None, multiplier: int, slots: int) -> int:

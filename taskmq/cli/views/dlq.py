@@ -12,7 +12,7 @@ from taskmq.printable import printable
 
 
 def lines(letters: Sequence[DeadLetter], now: float, columns: int | None = None) -> list[str]:
-    """One line per dead letter, oldest first."""
+    """One line per dead letter, oldest first; two where a terminal is too narrow."""
     if not letters:
         return ["no dead letters"]
     return table(
@@ -32,7 +32,8 @@ def lines(letters: Sequence[DeadLetter], now: float, columns: int | None = None)
         ],
         align=">>><<<<<",
         columns=columns,
-        elastic=(6, 4, 7),
+        elastic=(6, 4, 5),
+        below=(7, 6),
     )
 
 
@@ -59,7 +60,8 @@ def details(
     else:
         shown = [json.dumps(value, ensure_ascii=False) for value in call[0]]
         shown += [f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in call[1].items()]
-        body = f"({', '.join(shown)})"
+        # As a call is written: a tuple of one keeps its comma.
+        body = f"({shown[0]},)" if len(shown) == 1 and not call[1] else f"({', '.join(shown)})"
     rows = [
         ("number", letter.number),
         ("task", message.task),

@@ -13,24 +13,32 @@ def lines(peeked: Sequence[Peeked], now: float, columns: int | None = None) -> l
     """A numbered table; `SEQ` and the waiting time are what the order can be recomputed from."""
     if not peeked:
         return ["nothing can be claimed now"]
-    return table(
-        ["#", "PRIORITY", "QUEUE", "TASK", "ID", "WAITS", "SEQ", "NOTES"],
+    headers = ["#", "PRIORITY", "QUEUE", "TASK", "ID", "WAITS", "SEQ"]
+    rows = [
         [
-            (
-                number,
-                _priority(entry),
-                entry.message.queue,
-                entry.message.task,
-                entry.message.task_id,
-                duration(now - entry.visible_at),
-                entry.seq,
-                ", ".join(_notes(entry)),
-            )
-            for number, entry in enumerate(peeked, 1)
-        ],
-        align=">><<<>><",
+            number,
+            _priority(entry),
+            entry.message.queue,
+            entry.message.task,
+            entry.message.task_id,
+            duration(now - entry.visible_at),
+            entry.seq,
+        ]
+        for number, entry in enumerate(peeked, 1)
+    ]
+    below = [4]
+    notes = [", ".join(_notes(entry)) for entry in peeked]
+    if any(notes):
+        headers.append("NOTES")
+        rows = [[*row, note] for row, note in zip(rows, notes, strict=True)]
+        below.append(7)
+    return table(
+        headers,
+        rows,
+        align=">><<<>><"[: len(headers)],
         columns=columns,
-        elastic=(3, 2),
+        elastic=(3,),
+        below=below,
     )
 
 

@@ -10,6 +10,9 @@ from taskmq.message import JSON, ResultRecord
 from taskmq.printable import printable
 from taskmq.states import State
 
+# The error whose name says no more than the state.
+_SAID_BY_STATE = {State.REVOKED: "TaskRevoked", State.EXPIRED: "TaskExpired"}
+
 
 def value_of(record: ResultRecord) -> Any:
     """The stored value as JSON has it; bytes in another content type are described, never unpickled."""
@@ -33,6 +36,15 @@ def failure_of(record: ResultRecord) -> str:
     return ": ".join(filter(None, [str(value["exc_type"]), ", ".join(parts)]))
 
 
+def because(record: ResultRecord) -> str:
+    """Why it ended so, for people: what was raised, or what is to be said beyond the state's own name."""
+    said = failure_of(record)
+    own = _SAID_BY_STATE.get(record.state)
+    if own is not None:
+        said = said.removeprefix(own).removeprefix(": ")
+    return "" if said == str(record.state) else said
+
+
 def lines(
     task_id: str, state: State, record: ResultRecord | None, now: float, *, traceback: bool
 ) -> list[str]:
@@ -43,7 +55,7 @@ def lines(
     if record is None:
         return said
     if state.final:
-        said[0] += f", {failure_of(record)}" if failure_of(record) else ""
+        said[0] += f", {because(record)}" if because(record) else ""
         if record.ended_at is not None:
             ago = duration(now - record.ended_at)
             said.append(f"  ended at {moment(record.ended_at, now)}, {ago} ago")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,10 @@ from taskmq.printable import printable
 from taskmq.transports.operators import Depth, QueueInfo
 
 Lines = list[str]
+
+# A worker writes its row every 10 s and polls in between; one with long leases and all slots taken polls
+# only to renew them.
+_SILENT = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +70,16 @@ def gather(
     dead: int,
     dead_capped: bool = False,
     starvation_after: float,
+    declared: Collection[str] = (),
     only: Sequence[str] = (),
 ) -> Status:
-    """Join what the seams say. `only` narrows to these queues, in any case those are listed."""
+    """Join what the seams say and the queues an application declares.
+
+    `only` narrows to these queues, in any case those are listed.
+    """
     paused = {q.name: q.paused for q in queues}
     served = {name for worker in workers for name in worker.queues}
-    names = list(only) or sorted({d.queue for d in depths} | set(paused) | served)
+    names = list(only) or sorted({d.queue for d in depths} | {*paused, *served, *declared})
     return Status(
         where=where,
         now=now,
@@ -149,16 +157,16 @@ def by_queue(status: Status, columns: int | None = None) -> Lines:
         rows,
         align="<>>>>>>><",
         columns=columns,
-        elastic=(0,),
+        below=range(1, 9),
     )
 
 
 def worker_lines(status: Status, columns: int | None = None) -> Lines:
-    """One line per live worker, with the seconds since its last successful poll."""
+    """One line per live worker, with the time since it wrote its row."""
     if not status.workers:
         return ["no worker is alive"]
     return table(
-        ["WORKER", "STATE", "SLOTS", "PID", "UP", "LAST POLL", "QUEUES"],
+        ["WORKER", "STATE", "SLOTS", "PID", "UP", "REPORTED", "QUEUES"],
         [
             (
                 worker.name,
@@ -166,27 +174,34 @@ def worker_lines(status: Status, columns: int | None = None) -> Lines:
                 worker.slots,
                 worker.pid,
                 duration(status.now - worker.started_at),
-                duration(status.now - worker.last_poll_at) + " ago",
+                _reported(worker, status.now),
                 ", ".join(worker.queues),
             )
             for worker in status.workers
         ],
         align="<<>>>><",
         columns=columns,
-        elastic=(6,),
+        below=(6,),
     )
+
+
+def _reported(worker: WorkerInfo, now: float) -> str:
+    """How old what is known of it is, and its last poll where that was long before."""
+    said = f"{duration(now - worker.seen_at)} ago"
+    silent = worker.seen_at - worker.last_poll_at
+    return f"{said}, polled {duration(silent)} before" if silent > _SILENT else said
 
 
 def worker_summary(status: Status) -> str:
-    """All workers in one line: how many, their slots, and how long ago each polled."""
+    """All workers in one line: how many, their slots, and how long ago each reported."""
     if not status.workers:
         return "workers: none is alive"
     slots = sum(worker.slots for worker in status.workers)
-    polls = sorted(max(0.0, status.now - worker.last_poll_at) for worker in status.workers)
-    said = (
-        duration(polls[0]) if len(polls) == 1 else f"{duration(polls[0])} to {duration(polls[-1])}"
-    )
-    return f"workers: {len(polls)} alive with {plural(slots, 'slot')}, last poll {said} ago"
+    ages = sorted(max(0.0, status.now - worker.seen_at) for worker in status.workers)
+    said = duration(ages[0])
+    if len(ages) > 1:
+        said += f" to {duration(ages[-1])}"
+    return f"workers: {len(ages)} alive with {plural(slots, 'slot')}, reported {said} ago"
 
 
 def warnings(status: Status) -> Lines:

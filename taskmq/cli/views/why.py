@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taskmq.cli.text import duration, moment, plural
-from taskmq.cli.views.results import failure_of
+from taskmq.cli.views.results import because, failure_of
 from taskmq.coordination.base import WorkerInfo
 from taskmq.message import DeadLetter, ResultRecord
 from taskmq.states import State
@@ -98,16 +98,25 @@ def _waiting(one: Found, workers: Sequence[WorkerInfo], now: float) -> Reason:
             until=one.rate_until,
         )
     if one.due_at is not None and one.due_at > now:
-        return _not_due(one, one.due_at, now)
+        return _not_due(one, one.due_at, workers, now)
     return _nobody(one, workers) or _behind(one)
 
 
-def _not_due(one: Found, due_at: float, now: float) -> Reason:
+def _not_due(one: Found, due_at: float, workers: Sequence[WorkerInfo], now: float) -> Reason:
     when = _when(due_at, now)
     if one.yielded:
         sentence = f"yielded to more urgent work, comes back {when} in its old place"
         return _reason("yielded", one, sentence, until=due_at, yields=one.yields)
     if one.deliveries:
+        # Handed back by workers that do not know it, it waits for one that does and not for the time.
+        unknown = _unknown_task(
+            one,
+            workers,
+            f"; it is offered again {when}, {one.deliveries} of {one.message.max_deliveries} deliveries "
+            "are used up",
+        )
+        if unknown is not None:
+            return unknown
         sentence = (
             f"delivery {one.deliveries} of {one.message.max_deliveries} was lost or handed back, "
             f"the next is due {when}"
@@ -125,23 +134,32 @@ def _nobody(one: Found, workers: Sequence[WorkerInfo]) -> Reason | None:
     if not serving:
         sentence = f"no live worker consumes queue {message.queue}"
         return _reason("no_worker", one, sentence, queue=message.queue)
-    # A worker that does not say which tasks it knows may know this one.
-    if not any(not w.tasks or message.task in w.tasks for w in serving):
-        names = ", ".join(w.name for w in serving)
-        sentence = f"no worker of queue {message.queue} knows the task {message.task} ({names})"
-        return _reason("unknown_task", one, sentence, queue=message.queue, task=message.task)
+    unknown = _unknown_task(one, workers)
+    if unknown is not None:
+        return unknown
     if all(w.state == "draining" for w in serving):
         sentence = f"every worker of queue {message.queue} is stopping"
         return _reason("draining", one, sentence, queue=message.queue)
     return None
 
 
+def _unknown_task(one: Found, workers: Sequence[WorkerInfo], more: str = "") -> Reason | None:
+    message = one.message
+    serving = [w for w in workers if message.queue in w.queues]
+    # A worker that does not say which tasks it knows may know this one.
+    if not serving or any(not w.tasks or message.task in w.tasks for w in serving):
+        return None
+    names = ", ".join(w.name for w in serving)
+    sentence = f"no worker of queue {message.queue} knows the task {message.task!r} ({names}){more}"
+    return _reason("unknown_task", one, sentence, queue=message.queue, task=message.task)
+
+
 def _behind(one: Found) -> Reason:
     if one.ahead:
-        count = plural(one.ahead, "message")
+        count = f"{plural(one.ahead, 'message')} that {'is' if one.ahead == 1 else 'are'}"
         if one.ahead_capped:
-            count = f"{one.ahead} or more messages"
-        sentence = f"behind {count} that are more urgent or came earlier"
+            count = f"{one.ahead} or more messages that are"
+        sentence = f"behind {count} more urgent or came earlier"
         return _reason("behind", one, sentence, ahead=one.ahead, capped=one.ahead_capped)
     return _reason("next", one, "nothing is before it: the next free slot takes it", ahead=0)
 
@@ -166,8 +184,8 @@ def _ended(record: ResultRecord, now: float) -> Reason:
     sentence = str(record.state)
     if record.ended_at is not None and record.state.final:
         sentence += f" at {moment(record.ended_at, now)}"
-    if failure_of(record):
-        sentence += f": {failure_of(record)}"
+    if because(record):
+        sentence += f": {because(record)}"
     return Reason(
         kind=str(record.state),
         state=record.state,

@@ -67,6 +67,17 @@ def test_looking_at_a_store_that_does_not_exist_makes_none(taskmq: CommandLine, 
     assert sorted(path.name for path in shop.iterdir()) == ["shop.py"]
 
 
+def test_looking_at_an_application_nobody_has_used_makes_no_store(
+    taskmq: CommandLine, shop: Path
+) -> None:
+    assert "email" in taskmq("-A", "shop", "status")
+    taskmq("-A", "shop", "peek")
+    taskmq("-A", "shop", "why", "some-id", code=1)
+    taskmq("-A", "shop", "events", code=1)
+
+    assert {path.suffix for path in shop.iterdir() if path.is_file()} == {".py"}
+
+
 def test_a_broker_given_to_the_worker_wins_over_the_applications(
     taskmq: CommandLine, worker: Worker, shop: Path
 ) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from taskmq.app import App
+from taskmq.message import ResultRecord
 from taskmq.states import State
 from taskmq.transports.base import Outcome, QueueShare, ReserveRequest, Verb
 from tests.unit.cli.conftest import Run
@@ -64,7 +67,7 @@ def test_dlq_show_gives_arguments_and_reason(taskmq: Run, shop: App, by_id: bool
 
     answer = taskmq("dlq", "show", task_id if by_id else "1")
 
-    assert "arguments   (0)" in answer.lines
+    assert "arguments   (0,)" in answer.lines
     assert "reason      rejected" in answer.lines
     assert taskmq("dlq", "show", "1", "--json").json["args"] == [0]
 
@@ -122,7 +125,23 @@ def test_dlq_replay_refuses_what_could_be_meant_two_ways(
 def test_dlq_replay_of_one_that_is_not_there_is_exit_code_1(taskmq: Run, shop: App) -> None:
     bury(shop)
 
-    assert taskmq("dlq", "replay", "99").code == 1
+    answer = taskmq("dlq", "replay", "99")
+
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.strip() == "Error: there is no dead letter 99"
+
+
+@pytest.mark.parametrize("command", [("replay",), ("drop", "--yes")])
+def test_one_of_several_that_is_not_there_is_exit_code_1_and_the_others_are_done(
+    taskmq: Run, shop: App, command: tuple[str, ...]
+) -> None:
+    bury(shop)
+
+    answer = taskmq("dlq", *command, "1", "99")
+
+    assert answer.code == 1
+    assert "there is no dead letter 99" in answer.err
+    assert shop.transport.operators.dead_letters() == []
 
 
 def test_dlq_drop_asks_first(taskmq: Run, shop: App) -> None:
@@ -135,6 +154,43 @@ def test_dlq_drop_asks_first(taskmq: Run, shop: App) -> None:
     assert "--yes" in refused.err
     assert dropped.out.strip() == "dropped 2 dead letters"
     assert shop.transport.operators.dead_letters() == []
+
+
+def test_dlq_drop_of_one_that_is_not_there_says_only_that(taskmq: Run) -> None:
+    answer = taskmq("dlq", "drop", "99")
+
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.strip() == "Error: there is no dead letter 99"
+
+
+class Keyboard(io.StringIO):
+    """A person at a terminal who has typed this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("command", [["dlq", "drop", "--all"], ["purge"]])
+def test_a_no_deletes_nothing_and_is_no_interrupt(
+    taskmq: Run, shop: App, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    bury(shop)
+    shop.submit("shop.report")
+    monkeypatch.setattr("sys.stdin", Keyboard("n\n"))
+
+    answer = taskmq(*command)
+
+    assert answer.code == 1
+    assert answer.err.endswith("Nothing was deleted.\n")
+    assert "Interrupted" not in answer.err
+    assert len(shop.transport.operators.dead_letters()) == 1
+    assert sum(d.ready for d in shop.transport.operators.depth()) == 1
+
+
+def test_purge_does_not_ask_where_nothing_waits(taskmq: Run) -> None:
+    answer = taskmq("purge", "-Q", "email")
+
+    assert (answer.code, answer.lines) == (0, ["nothing waits in email"])
 
 
 def test_purge_asks_first_and_counts_per_queue(taskmq: Run, shop: App) -> None:
@@ -163,6 +219,23 @@ def test_revoke_says_what_each_was(taskmq: Run, shop: App) -> None:
     assert shop.transport.operators.is_revoked("later-1")
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (State.SUCCEEDED, "it has succeeded"),
+        (State.FAILED, "it has failed"),
+        (State.REVOKED, "it was revoked"),
+        (State.EXPIRED, "it has expired"),
+    ],
+)
+def test_revoke_of_what_is_over_says_how_it_ended(
+    taskmq: Run, shop: App, state: State, said: str
+) -> None:
+    shop.results.put([ResultRecord(task_id="t1", state=state)])
+
+    assert taskmq("revoke", "t1").lines == [f"t1: over already, {said}"]
+
+
 def test_revoke_tells_the_workers_of_a_running_task(taskmq: Run, shop: App) -> None:
     from tests.unit.cli.values import worker
 
@@ -180,5 +253,5 @@ def test_revoke_tells_the_workers_of_a_running_task(taskmq: Run, shop: App) -> N
     assert answer.lines == [f"{task_id}: running, its worker is told to stop it"]
     assert (command.name, command.arguments) == (
         "revoke",
-        {"task_ids": [task_id], "terminate": True},
+        {"task_ids": [task_id], "terminate": True, "reason": ""},
     )

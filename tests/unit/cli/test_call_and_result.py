@@ -71,11 +71,30 @@ def test_countdown_eta_and_expires_reach_the_message(taskmq: Run, clock: FakeClo
     assert dated.json["eta"] == 2_000_000_000.0
 
 
-def test_a_name_the_application_does_not_know_is_pointed_out_and_sent(taskmq: Run) -> None:
+def test_a_name_the_application_does_not_know_is_refused_with_the_likely_one(
+    taskmq: Run, shop: App
+) -> None:
     answer = taskmq("call", "shop.reprot")
 
-    assert answer.code == 0
-    assert "Did you mean 'shop.report'?" in answer.err
+    assert answer.code == 2
+    assert "'shop.reprot' is not a task of cli_shop. Did you mean 'shop.report'?" in answer.err
+    assert "--anyway" in answer.err
+    assert shop.transport.operators.depth() == []
+
+
+def test_a_name_another_worker_knows_is_submitted_anyway(taskmq: Run, shop: App) -> None:
+    answer = taskmq("call", "elsewhere.sync", "--anyway")
+
+    (found,) = shop.transport.operators.find(answer.out.strip())
+    assert (answer.code, answer.err, found.message.task) == (0, "", "elsewhere.sync")
+
+
+@pytest.mark.parametrize("value", ["high", "1.5", ""])
+def test_a_priority_that_is_no_number_is_told_the_range(taskmq: Run, value: str) -> None:
+    answer = taskmq("call", "shop.report", "--priority", value)
+
+    assert answer.code == 2
+    assert f"an int from -9 to 9 (larger = more urgent), got {value!r}" in answer.err
 
 
 def test_arguments_the_task_does_not_take_are_refused(taskmq: Run, shop: App) -> None:

@@ -14,6 +14,7 @@ from taskmq.app import App
 from taskmq.cli.checks import database
 from taskmq.cli.views.settings import advice
 from taskmq.config import Config
+from taskmq.events import KINDS
 from taskmq.options import TaskOptions
 from taskmq.retry import RetryPolicy
 from taskmq.transports.sqlite.options import SQLiteOptions
@@ -35,6 +36,28 @@ def test_config_alone_shows_and_changed_narrows(taskmq: Run) -> None:
     assert len(everything.lines) == 1 + len(fields(Config))
     assert [line.split()[0] for line in changed.lines[1:]] == ["broker_url", "queues"]
     assert "email: weight 3" in changed.out
+
+
+def test_config_show_says_what_is_left_open_and_writes_numbers_out(taskmq: Run) -> None:
+    shown = dict(line.split(maxsplit=1) for line in taskmq("config", "show").lines[1:])
+
+    assert shown["concurrency"] == "number of CPUs"
+    assert shown["prefetch"] == "= concurrency"
+    assert shown["time_limit"] == "none"
+    assert shown["dead_letter_expires"] == "2592000"
+    assert shown["poll_interval"] == "0.05"
+
+
+def test_config_show_of_a_changed_setting_gives_the_default_in_words(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("cli_four")
+    module.app = App(concurrency=4)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cli_four", module)
+
+    lines = run("-A", "cli_four", "config", "show", "--changed").lines
+
+    assert lines[1].split(maxsplit=2) == ["concurrency", "4", "number of CPUs"]
 
 
 def test_passwords_are_masked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +146,7 @@ def test_list_shows_a_policy_by_what_it_sets(taskmq: Run, shop: App) -> None:
     @shop.task(name="shop.try", retry=RetryPolicy(max_retries=9, on=(OSError,)))
     def try_() -> None: ...
 
-    assert taskmq("list").lines[-1].endswith("retry=RetryPolicy(max_retries=9, on=(OSError))")
+    assert taskmq("list").lines[-1].endswith("retry=RetryPolicy(max_retries=9, on=(OSError,))")
 
 
 def emit(shop: App, *kinds: str) -> None:
@@ -151,6 +174,27 @@ def test_events_can_be_narrowed_by_kind_and_number(taskmq: Run, shop: App) -> No
 
     assert len(tasks.lines) == 2
     assert [json.loads(line)["number"] for line in later.lines] == [3]
+
+
+def test_a_word_before_the_dot_means_all_of_its_kinds(taskmq: Run, shop: App) -> None:
+    emit(shop, "task.received", "worker.online", "task.started")
+
+    lines = taskmq("events", "--no-follow", "--kind", "task").lines
+
+    assert [json.loads(line)["kind"] for line in lines] == ["task.received", "task.started"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "likely"), [("task.strated", "task.started"), ("wroker", "worker"), ("tas", "task")]
+)
+def test_a_kind_that_does_not_exist_is_refused_with_those_that_do(
+    taskmq: Run, kind: str, likely: str
+) -> None:
+    answer = taskmq("events", "--no-follow", "--kind", kind)
+
+    assert answer.code == 2
+    assert f"there is no kind {kind!r}. Did you mean {likely!r}?" in answer.err
+    assert all(known in answer.err for known in KINDS)
 
 
 def test_events_for_people_are_escaped(taskmq: Run, shop: App) -> None:
@@ -197,7 +241,29 @@ def test_doctor_warns_of_a_worker_that_stopped_polling(taskmq: Run, shop: App) -
 
     (found,) = [f for f in findings if f["name"] == "worker"]
     assert found["status"] == "warn"
-    assert "last poll 50s ago" in found["said"]
+    assert "reported 1.0s ago, its last poll was 49s before that" in found["said"]
+
+
+def test_doctor_warns_of_a_worker_that_stopped_reporting(taskmq: Run, shop: App) -> None:
+    now = shop.clock.now()
+    shop.transport.coordination.report(worker(seen_at=now - 40, last_poll_at=now - 40))
+
+    (found,) = [f for f in taskmq("doctor", "--json").json["findings"] if f["name"] == "worker"]
+
+    assert (found["status"], found["said"]) == ("warn", "w1: 2 slots, reported 40s ago")
+
+
+def test_doctor_does_not_mind_a_busy_worker_that_only_renews_its_long_leases(
+    run: Run, shop: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = shop.clock.now()
+    shop.config = shop.config.changed(lease=300.0)
+    shop.transport.coordination.report(worker(seen_at=now - 1, last_poll_at=now - 90))
+
+    findings = run("-A", "cli_shop", "doctor", "--json").json["findings"]
+
+    (found,) = [f for f in findings if f["name"] == "worker"]
+    assert found["status"] == "ok"
 
 
 def test_doctor_reports_an_application_that_cannot_be_loaded(run: Run) -> None:

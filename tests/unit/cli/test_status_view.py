@@ -80,17 +80,17 @@ def test_dead_letters_are_counted_so_far() -> None:
     ]
 
 
-def test_workers_show_the_time_since_their_last_poll() -> None:
+def test_workers_show_the_time_since_they_reported() -> None:
     lines = view.worker_lines(seen([], workers=[worker()]))
 
-    assert lines[0].split() == ["WORKER", "STATE", "SLOTS", "PID", "UP", "LAST", "POLL", "QUEUES"]
+    assert lines[0].split() == ["WORKER", "STATE", "SLOTS", "PID", "UP", "REPORTED", "QUEUES"]
     assert lines[1].split() == [
         "w1",
         "running",
         "2",
         "42",
         "1h00m",
-        "0.2s",
+        "1.0s",
         "ago",
         "default,",
         "email",
@@ -98,13 +98,29 @@ def test_workers_show_the_time_since_their_last_poll() -> None:
     assert view.worker_lines(seen([], workers=[])) == ["no worker is alive"]
 
 
+def test_a_last_poll_long_before_the_report_is_told_and_a_healthy_one_is_not() -> None:
+    stuck = worker(seen_at=NOW - 3, last_poll_at=NOW - 95)
+    healthy = worker(seen_at=NOW - 9, last_poll_at=NOW - 9.1)
+
+    lines = view.worker_lines(seen([], workers=[stuck, healthy]))
+
+    assert "3.0s ago, polled 1m32s before" in lines[1]
+    assert "polled" not in lines[2]
+
+
+def test_queues_the_application_declares_are_listed_before_their_first_message() -> None:
+    lines = view.by_queue(seen([], queues=[], workers=[], declared={"email", "default"}))
+
+    assert [line.split()[0] for line in lines] == ["QUEUE", "default", "email"]
+
+
 def test_the_workers_fit_into_one_line() -> None:
-    two = [worker(), worker(name="w2", last_poll_at=NOW - 4)]
+    two = [worker(), worker(name="w2", seen_at=NOW - 4)]
 
     assert view.worker_summary(seen([], workers=two)) == (
-        "workers: 2 alive with 4 slots, last poll 0.2s to 4.0s ago"
+        "workers: 2 alive with 4 slots, reported 1.0s to 4.0s ago"
     )
-    assert view.worker_summary(seen([], workers=[worker()])).endswith("2 slots, last poll 0.2s ago")
+    assert view.worker_summary(seen([], workers=[worker()])).endswith("2 slots, reported 1.0s ago")
     assert view.worker_summary(seen([], workers=[])) == "workers: none is alive"
 
 

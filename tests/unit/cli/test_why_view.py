@@ -32,7 +32,8 @@ def reason(
         (found(**SCHEDULED, yielded=True, yields=3), "yielded", "comes back"),
         (found(**SCHEDULED, deliveries=2), "redelivery", "delivery 2 of 5"),
         (found(**SCHEDULED, message=message(retries=2)), "retry", "retry 2 is due"),
-        (found(ahead=7), "behind", "behind 7 messages"),
+        (found(ahead=7), "behind", "behind 7 messages that are more urgent"),
+        (found(ahead=1), "behind", "behind 1 message that is more urgent"),
         (found(ahead=1000, ahead_capped=True), "behind", "behind 1000 or more"),
         (found(), "next", "the next free slot takes it"),
         (found(paused=True), "paused", "queue email is paused"),
@@ -72,7 +73,22 @@ def test_no_worker_knows_its_name() -> None:
     given = reason(found(), workers=(worker(tasks=("shop.other",)),))
 
     assert given.kind == "unknown_task"
-    assert "knows the task shop.send (w1)" in given.sentence
+    assert "knows the task 'shop.send' (w1)" in given.sentence
+
+
+def test_a_name_no_worker_knows_is_the_reason_also_between_its_deliveries() -> None:
+    given = reason(found(**SCHEDULED, deliveries=2), workers=(worker(tasks=("shop.other",)),))
+
+    assert given.kind == "unknown_task"
+    assert "knows the task 'shop.send' (w1)" in given.sentence
+    assert "2 of 5 deliveries are used up" in given.sentence
+    assert "lost" not in given.sentence
+
+
+def test_a_retry_waits_for_its_time_whoever_knows_the_name() -> None:
+    one = found(**SCHEDULED, message=message(retries=2))
+
+    assert reason(one, workers=(worker(tasks=("shop.other",)),)).kind == "retry"
 
 
 def test_one_worker_that_knows_the_name_is_enough() -> None:
@@ -137,6 +153,23 @@ def test_a_finished_task_says_what_it_ended_as() -> None:
     assert reason(None, record(State.SUCCEEDED)).kind == "succeeded"
     assert reason(None, failed).sentence.endswith(": ValueError: boom")
     assert reason(None, record(State.EXPIRED)).kind == "expired"
+
+
+@pytest.mark.parametrize(
+    ("state", "failure", "said"),
+    [
+        (State.REVOKED, '"TaskRevoked", "exc_message": ["revoked"]', ""),
+        (State.REVOKED, '"TaskRevoked", "exc_message": ["no longer wanted"]', ": no longer wanted"),
+        (State.EXPIRED, '"TaskExpired", "exc_message": ["too late"]', ": too late"),
+    ],
+)
+def test_an_ending_says_its_state_once(state: State, failure: str, said: str) -> None:
+    body = f'{{"exc_type": {failure}, "exc_module": "taskmq.errors"}}'.encode()
+
+    sentence = reason(None, record(state, body=body)).sentence
+
+    assert sentence.startswith(f"{state} at ")
+    assert sentence.partition(" at ")[2][8:] == said
 
 
 def test_a_revoke_that_came_before_its_task_is_known() -> None:
