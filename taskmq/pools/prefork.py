@@ -158,7 +158,7 @@ class PreforkPool(Pool):
         self._retry_at = None
         for child in list(self._children.values()):
             if child.job is not None and hand_back:
-                child.kill(Ending.HANDED_BACK, "the worker stopped at its drain deadline")
+                child.kill(Ending.HANDED_BACK, "the worker stopped while it ran")
             elif child.job is not None or child.phase is Phase.STARTING:
                 child.kill(Ending.LOST, "the worker stopped")
             else:
