@@ -73,13 +73,13 @@ def call(
     """
     session = Session.of(ctx)
     app = session.app
-    session.check_place()
+    missing = session.check_place(made=True)
     if session.app_spec and not anyway and name not in app.registry:
         raise ConfigError(
             f"{name!r} is not a task of {session.app_spec}.{nearest(name, app.registry)} Nothing was "
             "submitted; --anyway submits it for a worker that knows it"
         )
-    if options["queue"] is not None:
+    if options["queue"] is not None and (session.app_spec or missing is None):
         note_unknown_queues(session, [options["queue"]])
     given = {option: value for option, value in options.items() if value is not None}
     try:

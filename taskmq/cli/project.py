@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import traceback
 from itertools import dropwhile
 from pathlib import Path
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from taskmq.app import App
 
 # What stands between the command and the project's first line.
-_MACHINERY = tuple(str(Path(str(module.__file__)).parent) for module in (taskmq, click, importlib))
+_MACHINERY = tuple(
+    f"{Path(str(module.__file__)).parent}{os.sep}" for module in (taskmq, click, importlib)
+)
 _FROZEN = "<frozen importlib"
 _SWAP = (
     "; the project imports celery, which is not installed here. Start with --as-celery, which lets it mean "
@@ -62,10 +65,12 @@ def _broken(spec: str, error: Exception, as_celery: bool) -> BrokenProject:
 
 def _trim(told: traceback.TracebackException) -> None:
     """Leave the frames from the project's first one on, also of the errors this one came from."""
-    own = dropwhile(_is_machinery, told.stack)
-    told.stack = traceback.StackSummary.from_list(
-        [frame for frame in own if not frame.filename.startswith(_FROZEN)]
-    )
+    own = list(dropwhile(_is_machinery, told.stack))
+    # Without a frame of the project the fault is ours, unless its file could not even be compiled.
+    if own or told.exc_type is SyntaxError:
+        told.stack = traceback.StackSummary.from_list(
+            [frame for frame in own if not frame.filename.startswith(_FROZEN)]
+        )
     for other in (told.__cause__, told.__context__):
         if other is not None:
             _trim(other)

@@ -113,7 +113,7 @@ def resume(ctx: click.Context, names: tuple[str, ...]) -> None:
 def purge(ctx: click.Context, queues: list[str], exclude_queues: list[str], force: bool) -> None:
     """Delete all messages that wait in queues.
 
-    Scheduled and blocked ones too. What a worker holds goes on; dead letters stay.
+    Scheduled and blocked ones too; they end as revoked. What a worker holds goes on; dead letters stay.
     """
     session = Session.of(ctx)
     operators = session.transport.operators

@@ -183,15 +183,18 @@ class Session:
         if url.startswith("memory:"):
             raise ConfigError(f"-b {url}: {_ALONE}")
 
-    def check_place(self) -> Path | None:
-        """The file that is missing, if any; `ConfigError` where a command cannot meet any other process."""
+    def check_place(self, *, made: bool = False) -> Path | None:
+        """The file that is missing, if any; `ConfigError` where a command cannot meet any other process.
+
+        Without an application a missing file is one, too, unless the command would have `made` it.
+        """
         from taskmq.transports.urls import parse_url
 
         url = self.app.config.broker_url
         if not self.app.has_transport and parse_url(url).scheme == "memory":
             raise ConfigError(f"broker_url {url!r}: {_ALONE}")
         missing = self.missing
-        if missing is not None and not self.app_spec:
+        if missing is not None and not self.app_spec and not made:
             hint = "nothing was submitted there" if self.broker else "give -A/--app or -b/--broker"
             raise ConfigError(f"there is no database {missing}; {hint}")
         return missing

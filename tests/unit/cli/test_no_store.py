@@ -93,6 +93,15 @@ def test_what_stores_something_makes_the_store_and_says_nothing_of_it(
     assert (tmp_path / "taskmq.db").exists()
 
 
+def test_a_call_needs_no_application_to_make_the_store_it_names(run: Run, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/new.db"
+
+    answer = run("-b", url, "call", "elsewhere.sync", "--queue", "new")
+
+    assert (answer.code, answer.err) == (0, "")
+    assert (tmp_path / "new.db").exists()
+
+
 def test_a_store_that_is_there_is_looked_at_without_a_note(fresh: Run) -> None:
     task_id = fresh("call", "fresh.thumb").out.strip()
 

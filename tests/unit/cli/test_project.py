@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import taskmq.loading
 from tests.unit.cli.conftest import Run
 
 Write = Callable[[str, str], Path]
@@ -46,6 +47,16 @@ def test_an_error_of_the_project_shows_its_own_frames_and_is_told_once(
     assert answer.err.splitlines()[-1] == (
         "Error: -A cli_broken cannot be loaded: RuntimeError: the host is missing"
     )
+
+
+def test_a_fault_of_our_own_keeps_its_frames(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(spec: str) -> None:
+        raise KeyError(spec)
+
+    fail.__code__ = fail.__code__.replace(co_filename=str(Path(taskmq.__file__).with_name("x.py")))
+    monkeypatch.setattr(taskmq.loading, "load_app", fail)
+
+    assert "x.py" in run("-A", "cli_ours", "list").err
 
 
 def test_an_import_on_the_way_shows_none_of_the_import_system(run: Run, write: Write) -> None:
