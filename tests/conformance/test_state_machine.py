@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -299,7 +299,7 @@ class TransportMachine(RuleBasedStateMachine):
         assert letter is not None
         self.bench.transport.operators.replay([letter.number], priority=priority)
         task.priority = task.priority if priority is None else priority
-        task.deliveries = task.yields = 0
+        task.deliveries = task.yields = task.retries = 0
         task.visible_at = task.due_at = now = self.model.now
         if task.expires_at is not None and task.expires_at <= now:
             task.expires_at = None
@@ -334,6 +334,7 @@ class TransportMachine(RuleBasedStateMachine):
             assert self.bench.state(name) is self.model.state(name)
 
 
+@pytest.mark.timeout(300)  # a failure is shrunk first
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_every_sequence_of_calls_does_what_the_model_says(kind: str) -> None:
     machine = type(f"{kind}Machine", (TransportMachine,), {"kind": kind})
@@ -345,6 +346,7 @@ def test_every_sequence_of_calls_does_what_the_model_says(kind: str) -> None:
             deadline=None,
             derandomize=True,
             database=None,
+            phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -228,6 +229,7 @@ class Agreement(RuleBasedStateMachine):
         def look(bench: Bench) -> Any:
             return {
                 "peek": bench.peek(QUEUES),
+                "peek, window": bench.peek(QUEUES[:2], window=Window(high=0)),
                 "peek, aging": bench.peek(QUEUES, aging=Aging(2.0, cap=4)),
                 "preview": [p._replace(seq=0) for p in bench.transport.operators.peek(SHARES, 8)],
             }
@@ -236,7 +238,6 @@ class Agreement(RuleBasedStateMachine):
             # These may be a turn behind with what is due and not moved yet: any reserve moves it.
             bench.reserve(1, queues=("nobody's",))
             return {
-                "peek, window": bench.peek(QUEUES[:2], window=Window(high=0)),
                 "depth": bench.transport.operators.depth(),
                 "dead": bench.transport.operators.dead_letters(),
             }
@@ -257,6 +258,7 @@ class Agreement(RuleBasedStateMachine):
         return [replace(f, seq=0) for f in bench.transport.operators.find(name)]
 
 
+@pytest.mark.timeout(300)  # a failure is shrunk first
 def test_memory_and_sqlite_answer_every_call_alike() -> None:
     run_state_machine_as_test(
         Agreement,
@@ -266,6 +268,7 @@ def test_memory_and_sqlite_answer_every_call_alike() -> None:
             deadline=None,
             derandomize=True,
             database=None,
+            phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck),
         ),
     )

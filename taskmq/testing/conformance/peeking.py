@@ -124,6 +124,18 @@ class TestPeek(Contract):
         foreseen = bench.transport.operators.peek(bench.request().queues, 5)
         assert [p.message.task_id for p in foreseen] == ["c"]
 
+    def test_one_that_is_about_to_lose_its_key_to_a_due_message_is_not_seen(
+        self, bench: Bench
+    ) -> None:
+        bench.needs("exact_peek", "shared_limits")
+        bench.submit("a", concurrency=ConcurrencyKey("one"))
+        due = bench.clock.now() + 5
+        bench.submit("b", priority=9, concurrency=ConcurrencyKey("one"), eta=due)
+        bench.clock.advance(5)
+
+        assert bench.peek() == 9
+        assert bench.peek(window=Window(high=0)) is None
+
     def test_with_aging_the_effective_priority_is_seen(self, bench: Bench) -> None:
         bench.submit("old", priority=0)
         bench.clock.advance(30)

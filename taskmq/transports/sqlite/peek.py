@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Window
@@ -24,6 +25,12 @@ _COUNTS = (
     "WHERE lane = ? AND npri = ? ORDER BY visible_at, seq LIMIT ?) "
     "WHERE yieldable AND (expires_at IS NULL OR expires_at > ?) LIMIT 1"
 )
+_COUNTS_BUT = (
+    "SELECT visible_at FROM (SELECT visible_at, seq, yieldable, expires_at FROM ready "
+    "WHERE lane = ? AND npri = ? ORDER BY visible_at, seq LIMIT ?) "
+    "WHERE yieldable AND (expires_at IS NULL OR expires_at > ?) "
+    "AND seq NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
+)
 _BELOW = "SELECT npri FROM ready WHERE lane = ? AND npri > ? AND npri <= ? ORDER BY npri LIMIT 1"
 _DUE = (
     f"SELECT {PLACE_COLUMNS} FROM scheduled "  # noqa: S608
@@ -36,19 +43,23 @@ def peek(tx: Tx, queues: Sequence[QueueShare], window: Window, aging: Aging | No
     lanes = open_lanes(tx, queues, with_token=True)
     if not lanes.lanes:
         return None
-    ready = (
-        _best_ready(tx, lanes, window) if aging is None else _best_aged(tx, lanes, window, aging)
-    )
-    due = _due(tx, {lane.id for lane in lanes.lanes}, aging)
-    return max((e for e in (ready, *due) if e is not None and window.admits(e)), default=None)
+    arrivals = Arrivals(tx)
+    due = _due(tx, {lane.id for lane in lanes.lanes}, window, aging, arrivals)
+    but = arrivals.displaced
+    if aging is None:
+        ready = _best_ready(tx, lanes, window, but)
+    else:
+        ready = _best_aged(tx, lanes, window, aging, but)
+    levels = [level for level, seq in due if seq not in but]
+    return max(levels if ready is None else [ready, *levels], default=None)
 
 
-def _best_ready(tx: Tx, lanes: LaneSet, window: Window) -> int | None:
+def _best_ready(tx: Tx, lanes: LaneSet, window: Window, but: set[int]) -> int | None:
     # Nearly always the first look at the first lane is the answer.
     left = sorted((npri, lane) for lane, npri in tops(tx, lanes, window))
     while left:
         npri, lane = left.pop(0)
-        if tx.row(_COUNTS, (lane, npri, PASSED_OVER, tx.now)) is not None:
+        if _first_that_counts(tx, lane, npri, but) is not None:
             return -npri
         below = tx.row(_BELOW, (lane, npri, -window.low))
         if below is not None:
@@ -56,18 +67,30 @@ def _best_ready(tx: Tx, lanes: LaneSet, window: Window) -> int | None:
     return None
 
 
-def _best_aged(tx: Tx, lanes: LaneSet, window: Window, aging: Aging) -> int | None:
+def _best_aged(tx: Tx, lanes: LaneSet, window: Window, aging: Aging, but: set[int]) -> int | None:
     levels = (
-        aging.effective(-npri, row[0] / 1_000_000, tx.time)
+        aging.effective(-npri, visible_at / 1_000_000, tx.time)
         for lane in lanes.lanes
         for npri, _, _ in band_heads(tx, lane)
-        if (row := tx.row(_COUNTS, (lane.id, npri, PASSED_OVER, tx.now))) is not None
+        if (visible_at := _first_that_counts(tx, lane.id, npri, but)) is not None
     )
     return max(filter(window.admits, levels), default=None)
 
 
-def _due(tx: Tx, lanes: set[int], aging: Aging | None) -> Iterator[int]:
-    arrivals = Arrivals(tx)
+def _first_that_counts(tx: Tx, lane: int, npri: int, but: set[int]) -> int | None:
+    """The place in time of the first ready message that may make somebody yield."""
+    if not but:
+        row = tx.row(_COUNTS, (lane, npri, PASSED_OVER, tx.now))
+    else:
+        row = tx.row(_COUNTS_BUT, (lane, npri, PASSED_OVER, tx.now, json.dumps(sorted(but))))
+    return None if row is None else int(row[0])
+
+
+def _due(
+    tx: Tx, lanes: set[int], window: Window, aging: Aging | None, arrivals: Arrivals
+) -> list[tuple[int, int]]:
+    """`(level, sequence)` of the due messages that would become claimable, as far as they matter."""
+    found = []
     for npri, first in bands(tx):
         if first > tx.now:
             continue
@@ -76,8 +99,14 @@ def _due(tx: Tx, lanes: set[int], aging: Aging | None) -> Iterator[int]:
             if place.expires_at is not None and place.expires_at <= tx.now:
                 continue
             # Asked before the lane is looked at: a key is shared over queues.
-            if arrivals.admits(place) and place.lane in lanes and place.yieldable:
-                if aging is None:
-                    yield -npri
-                    break
-                yield aging.effective(-npri, place.visible_at / 1_000_000, tx.time)
+            if not arrivals.admits(place) or place.lane not in lanes or not place.yieldable:
+                continue
+            level = -npri
+            if aging is not None:
+                level = aging.effective(-npri, place.visible_at / 1_000_000, tx.time)
+            if window.admits(level):
+                found.append((level, place.seq))
+                if aging is None and not place.keyed:
+                    # Nobody takes its place, and whatever comes after it is no more urgent.
+                    return found
+    return found
