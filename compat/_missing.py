@@ -21,13 +21,16 @@ __all__ = (
     "explain_missing_modules",
 )
 
-_BEAT = "the periodic process is not there yet; let cron run `taskmq call` meanwhile"
-_BROKER = "there is no broker connection; it arrives with the kombu adapter"
+_BEAT = "let cron run `taskmq call` meanwhile"
+_BROKER = "there is no broker connection; the kombu adapter will bring it"
 _WORKER = "the worker is TaskMQ's own; hooks are in celery.signals"
+_PARTS = "submit the parts in a loop, or as a group"
+_EVENTS = "`taskmq events` streams what happens as lines of JSON"
+_LOGGING = "configure logging in the project; `taskmq worker` leaves existing handlers alone"
+_TESTING = "tests can use taskmq.testing, or task_always_eager"
 
 _ATTRIBUTES = {
     "app": {
-        "add_periodic_task": _BEAT,
         "Beat": _BEAT,
         "connection": _BROKER,
         "connection_for_read": _BROKER,
@@ -39,24 +42,24 @@ _ATTRIBUTES = {
         "producer_pool": _BROKER,
         "producer_or_acquire": _BROKER,
         "default_producer": _BROKER,
-        "events": "`taskmq events` streams what happens as lines of JSON",
-        "log": "configure logging in the project; `taskmq worker` leaves existing handlers alone",
+        "events": _EVENTS,
+        "log": _LOGGING,
         "steps": _WORKER,
-        "user_options": "options of one's own on the command line are not there yet",
+        "user_options": "read what a worker is to know from the environment or the settings",
         "Worker": "start it with `taskmq worker`, or app.worker_main([...])",
         "WorkController": "start it with `taskmq worker`, or app.worker_main([...])",
-        "setup_security": "signed messages are not there yet",
+        "setup_security": "messages are not signed",
         "select_queues": "name the queues with `taskmq worker -Q`",
         "bugreport": "`taskmq doctor` prints what a report needs",
         "clock": "there is no logical clock",
     },
     "task": {
-        "replace": "submit the other task and return; a task that replaces itself is not there yet",
-        "add_to_chord": "a chord that grows is not there yet",
-        "chunks": "submit the parts in a loop, or as a group",
-        "map": "submit the parts in a loop, or as a group",
-        "starmap": "submit the parts in a loop, or as a group",
-        "send_event": "use update_state; events of one's own are not there yet",
+        "replace": "submit the other task and return, or make both a chain",
+        "add_to_chord": "name all members of a chord when it is submitted",
+        "chunks": _PARTS,
+        "map": _PARTS,
+        "starmap": _PARTS,
+        "send_event": "use update_state",
         "start_strategy": _WORKER,
         "signature_from_request": "use self.retry()",
         "subtask_from_request": "use self.retry()",
@@ -70,51 +73,62 @@ _ATTRIBUTES = {
 }
 
 _MODULES = {
-    "schedules": _BEAT,
     "beat": _BEAT,
     "apps": _WORKER,
-    "backends": "results are kept beside the messages; backends of one's own are not there yet",
-    "bin": "the command line is `taskmq`; commands of one's own are not there yet",
+    "backends": "results are kept beside the messages",
+    "bin": "the command line is `taskmq`",
     "bootsteps": _WORKER,
     "concurrency": "pools are chosen with `taskmq worker -P prefork|threads|solo|asyncio`",
-    "contrib": "tests can use taskmq.testing, or task_always_eager",
-    "events": "`taskmq events` streams what happens as lines of JSON",
-    "fixups": "fixups are not there yet",
-    "loaders": "loaders of one's own are not there yet",
+    "contrib.abortable": "revoke the task, and let it ask "
+    "taskmq.current_context().check_cancelled() whether to stop",
+    "contrib.django": "use celery.Task, and django.db.transaction.on_commit for calls after a commit",
+    "contrib.migrate": "`taskmq dlq` and `taskmq purge` act on what is stored",
+    "contrib.pytest": _TESTING,
+    "contrib.rdb": "run the worker with `-P solo` and use breakpoint(), or call the task in pdb",
+    "contrib.sphinx": "tasks are documented as the functions they wrap, task.__wrapped__",
+    "contrib.testing": _TESTING,
+    "events": _EVENTS,
+    "fixups": "connect to celery.signals, task_prerun and task_postrun among them",
+    "loaders": "settings come from app.config_from_object, tasks from include and autodiscover_tasks",
     "platforms": "processes belong to systemd, supervisor or a container",
-    "security": "signed messages are not there yet",
-    "task": "it was removed from Celery itself; use celery.Task and app.control",
+    "security": "messages are not signed",
     "worker": _WORKER,
-    "app.amqp": "app.amqp.queues and app.amqp.router are there; the classes are not yet",
+    "app.amqp": "app.amqp.queues and app.amqp.router work",
     "app.annotations": "the setting task_annotations works",
     "app.builtins": "chains, groups and chords are the engine's own",
-    "app.events": "`taskmq events` streams what happens as lines of JSON",
-    "app.log": "configure logging in the project",
+    "app.events": _EVENTS,
+    "app.log": _LOGGING,
     "app.utils": "the settings are app.conf",
     "utils.debug": "use tracemalloc",
     "utils.saferepr": "use reprlib",
     "utils.serialization": "bodies are JSON unless task_serializer says otherwise",
-    "utils.text": "not there yet",
-    "utils.timer2": "not there yet",
+    "utils.text": "use textwrap",
+    "utils.timer2": "use threading.Timer",
+}
+#: Modules that Celery itself no longer has.
+_GONE = {
+    "task": "Celery 5 removed it; use celery.Task, @app.task and app.control",
+    "five": "Celery 5 removed it; it bridged Python 2 and 3",
 }
 
 #: Names that a package of Celery's exports and ours does not yet, besides its modules.
-_NAMES = {
+_NAMES: dict[str, dict[str, str]] = {
     "": {
-        "xmap": "submit the parts in a loop, or as a group",
-        "xstarmap": "submit the parts in a loop, or as a group",
-        "chunks": "submit the parts in a loop, or as a group",
+        "xmap": _PARTS,
+        "xstarmap": _PARTS,
+        "chunks": _PARTS,
         "bugreport": "`taskmq doctor` prints what a report needs",
-        "maybe_patch_concurrency": "there is no eventlet or gevent pool yet",
+        "maybe_patch_concurrency": "use `taskmq worker -P threads` or asyncio",
     },
     "canvas": {
-        "xmap": "submit the parts in a loop, or as a group",
-        "xstarmap": "submit the parts in a loop, or as a group",
-        "chunks": "submit the parts in a loop, or as a group",
-        "StampingVisitor": "stamps are not there yet",
+        "xmap": _PARTS,
+        "xstarmap": _PARTS,
+        "chunks": _PARTS,
+        "StampingVisitor": "put what it would stamp into headers=",
         "abstract_chain": "isinstance(value, Signature) tells a signature",
     },
     "app": {},
+    "contrib": {},
     "utils": {},
 }
 
@@ -137,9 +151,11 @@ def missing_module(name: str, shown: str) -> ModuleNotFoundError | None:
     """The error for a module of Celery's that does not exist here; None when Celery has none either."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
-        instead = _MODULES.get(".".join(parts[:length]))
-        if instead is not None:
-            return ModuleNotFoundError(f"{shown} is not there yet: {instead}", name=shown)
+        known = ".".join(parts[:length])
+        if known in _GONE:
+            return ModuleNotFoundError(f"{shown} is gone: {_GONE[known]}", name=shown)
+        if known in _MODULES:
+            return ModuleNotFoundError(f"{shown} is not there yet: {_MODULES[known]}", name=shown)
     return None
 
 
@@ -151,14 +167,24 @@ def missing_names(package: str) -> Callable[[str], Any]:
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
-        full = f"{_PACKAGE}.{package}".rstrip(".")
         inside = f"{package}.{name}".lstrip(".")
-        instead = _NAMES[package].get(name) or _MODULES.get(inside)
-        if instead is not None:
-            raise ImportError(f"{full}.{name} is not there yet: {instead}", name=full)
+        shown = f"{_name_in_use()}.{inside}"
+        if name in _NAMES[package]:
+            raise ImportError(f"{shown} is not there yet: {_NAMES[package][name]}", name=shown)
+        error = missing_module(inside, shown)
+        if error is not None:
+            raise error
+        full = f"{_PACKAGE}.{package}".rstrip(".")
         raise AttributeError(f"module {full!r} has no attribute {name!r}")
 
     return __getattr__
+
+
+def _name_in_use() -> str:
+    """What the project calls this package: `celery` once the alias is installed."""
+    from taskmq.compat.alias import is_installed
+
+    return "celery" if is_installed() else _PACKAGE
 
 
 class _Explainer(MetaPathFinder):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 from taskmq import ids
 from taskmq.app import App
 from taskmq.compat import _state
-from taskmq.compat.app import declaring
+from taskmq.compat.app import declaring, periodic
 from taskmq.compat.app.adapter import AdapterTask
 from taskmq.compat.app.configured import Configured
 from taskmq.compat.app.engine import engine_config
@@ -238,6 +238,23 @@ class Celery(Configured):
             self.loader.discover(packages, related_name)
         else:
             self.loader.discover_later(packages, related_name)
+
+    def add_periodic_task(
+        self,
+        schedule: Any,
+        sig: Any,
+        args: Any = (),
+        kwargs: Any = None,
+        name: str | None = None,
+        **opts: Any,
+    ) -> str:
+        """Keep a periodic task in `conf.beat_schedule` under `name`; the key it is kept under.
+
+        Nothing submits it yet: a worker's start says so.
+        """
+        key, entry = periodic.entry_of(self, schedule, sig, args, kwargs, name, opts)
+        self.when_configured(lambda: periodic.keep(self.conf, key, entry, named=name is not None))
+        return key
 
     # -- the native app ---------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ class Configured:
         self._config_silent = silent
         self._stale = False
         self._cache: dict[str, Any] = {}
+        self._waiting: list[Callable[[], None]] = []
         self._conf = Settings(self._load_conf, self._conf_loaded, self._conf_changed)
 
     def on_configure(self) -> None:
@@ -98,7 +99,16 @@ class Configured:
                 return None
         return Source(source, self.namespace)
 
+    def when_configured(self, act: Callable[[], None]) -> None:
+        """Do this now, or just after the settings are read where they have not been."""
+        if self.configured:
+            act()
+        else:
+            self._waiting.append(act)
+
     def _conf_loaded(self) -> None:
+        while self._waiting:
+            self._waiting.pop(0)()
         self.on_after_configure.send(sender=self, source=self._conf)
 
     def _conf_changed(self) -> None:
@@ -117,6 +127,9 @@ class Configured:
 
     def _timezone(self) -> tzinfo:
         name = self.conf.timezone
+        if isinstance(name, tzinfo):
+            # One of pytz must not be put into a datetime as it is; its name says which zone it is.
+            name = getattr(name, "zone", None) or name
         if isinstance(name, tzinfo):
             return name
         if not name or str(name).upper() == "UTC":

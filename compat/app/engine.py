@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from taskmq.compat.app.pools import pool_settings
 from taskmq.compat.app.queues import Queues
 from taskmq.compat.app.scale import Scale
 from taskmq.compat.app.settings import Settings
@@ -15,8 +16,8 @@ from taskmq.config import BROKER_VARIABLE, CONTENT_TYPES, MIB, Config, QueueConf
 from taskmq.errors import ConfigError
 from taskmq.states import AckMode
 from taskmq.stores import DISABLED
-
 from taskmq.transports.urls import IN_PLACE_OF_A_BROKER
+
 if TYPE_CHECKING:
     from taskmq.compat.app.task import Task
 
@@ -55,6 +56,7 @@ def engine_config(conf: Settings, queues: Queues) -> Config:
         "serializer": serializer_name(conf.task_serializer, "task_serializer"),
         "accept_content": _accepted(conf),
         "events": bool(conf.worker_send_task_events),
+        "remote_control": bool(conf.worker_enable_remote_control),
         "max_body": _MAX_BODY,
         # Celery's warm shutdown waits for the running tasks without a deadline.
         "drain_timeout": None,
@@ -63,6 +65,10 @@ def engine_config(conf: Settings, queues: Queues) -> Config:
     if priority is not None:
         settings["default_priority"] = priority
     settings["prefetch_multiplier"] = _prefetch_multiplier(conf)
+    chosen = pool_settings(conf)
+    if chosen.pool is not None:
+        settings["pool"] = chosen.pool
+    settings["start_method"] = chosen.start_method
     settings.update(_own(conf, settings))
     return Config(**settings)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from taskmq.compat.app import periodic
 from taskmq.compat.app.defaults import OPTIONS, likely_meant
+from taskmq.compat.app.pools import pool_settings
 from taskmq.errors import nearest
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = ("USED", "NOT_NEEDED", "NOT_YET", "findings")
 USED = frozenset(
     {
         "accept_content",
+        "beat_schedule",
         "broker_host",
         "broker_read_url",
         "broker_transport",
@@ -56,6 +59,8 @@ USED = frozenset(
         "worker_enable_remote_control",
         "worker_max_memory_per_child",
         "worker_max_tasks_per_child",
+        "worker_pool",
+        "worker_pool_start_method",
         "worker_prefetch_multiplier",
         "worker_send_task_events",
     }
@@ -144,14 +149,13 @@ NOT_NEEDED = {
     **{name: _KEPT for name in OPTIONS if name.startswith(("cache_", "database_", "redis_"))},
 }
 
-_BEAT = "the periodic process is not there yet; let cron run `taskmq call` meanwhile"
+_BEAT = "the periodic process (beat) is not there yet"
 _FLAG = "give the worker's flag instead: "
 NOT_YET = {
     "beat_cron_starting_deadline": _BEAT,
     "beat_enable_remote_control": _BEAT,
     "beat_max_loop_interval": _BEAT,
     "beat_remote_control_max_tick_age": _BEAT,
-    "beat_schedule": _BEAT,
     "beat_schedule_filename": _BEAT,
     "beat_scheduler": _BEAT,
     "beat_sync_every": _BEAT,
@@ -180,9 +184,7 @@ NOT_YET = {
     "worker_log_color": _LOGS,
     "worker_log_datefmt": _LOGS,
     "worker_log_format": _LOGS,
-    "worker_pool": _FLAG + "-P/--pool",
     "worker_pool_restarts": "restart the worker; TERM waits for its running tasks",
-    "worker_pool_start_method": _FLAG + "--start-method",
     "worker_proc_alive_timeout": "a child has as long as it needs to start",
     "worker_soft_shutdown_timeout": _FLAG + "--drain-timeout",
     "worker_task_log_datefmt": _LOGS,
@@ -229,7 +231,7 @@ def findings(app: Celery) -> list[str]:
     A setting that has its default value is not mentioned.
     """
     conf = app.conf
-    lines = []
+    lines = [*periodic.findings(app), *pool_settings(conf).notes]
     for name in sorted(conf.written()):
         if name in NOT_YET and conf[name] != OPTIONS[name].default:
             lines.append(f"setting {name} has no effect: {NOT_YET[name]}")

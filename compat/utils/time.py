@@ -14,6 +14,7 @@ __all__ = (
     "maybe_make_aware",
     "to_utc",
     "get_exponential_backoff_interval",
+    "humanize_seconds",
 )
 
 _RANDOM: Random = SystemRandom()
@@ -74,3 +75,19 @@ def get_exponential_backoff_interval(
     if full_jitter:
         return random.randrange(max(countdown, 0) + 1)
     return max(0, countdown)
+
+
+def humanize_seconds(
+    seconds: float, prefix: str = "", sep: str = "", now: str = "now", microseconds: bool = False
+) -> str:
+    """A number of seconds in the largest unit it fills: `1.50 minutes`, and `now` for less than one.
+
+    `prefix` and `sep` come before it; with `microseconds` a fraction of a second is shown as such.
+    """
+    for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        if seconds >= size:
+            number = seconds / size
+            return f"{prefix}{sep}{number:.2f} {unit}{'' if number == 1 else 's'}"
+    if microseconds and 0 < seconds < 1:
+        return f"{prefix}{sep}{seconds:.2f} seconds"
+    return now

@@ -27,6 +27,8 @@ FLOORS: dict[str, int] = {
     "taskmq.codec": 1,
     "taskmq.wire": 1,
     "taskmq.retry": 1,
+    "taskmq.cronfields": 1,
+    "taskmq.schedules": 1,
     "taskmq.policy": 2,
     "taskmq.transports": 3,
     "taskmq.results": 3,

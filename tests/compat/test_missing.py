@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from taskmq.compat import Celery
-from taskmq.compat._missing import _ATTRIBUTES, _MODULES, NotThereYet
+from taskmq.compat._missing import _ATTRIBUTES, _GONE, _MODULES, _NAMES, NotThereYet
 
 
 @pytest.mark.parametrize("name", sorted(_ATTRIBUTES["app"]))
@@ -45,6 +45,22 @@ def test_module(name: str) -> None:
         importlib.import_module(f"taskmq.compat.{name}")
 
 
+@pytest.mark.parametrize("name", sorted(_GONE))
+def test_module_that_celery_removed_is_gone_and_not_to_come(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=f"taskmq.compat.{name} is gone: Celery 5"):
+        importlib.import_module(f"taskmq.compat.{name}.deeper")
+
+
+def test_what_to_use_instead_says_more_than_that_something_is_not_there_yet() -> None:
+    hints = [
+        hint
+        for table in (*_ATTRIBUTES.values(), *_NAMES.values(), _MODULES)
+        for hint in table.values()
+    ]
+
+    assert [hint for hint in hints if "there yet" in hint] == []
+
+
 def test_module_that_celery_has_not_either_is_a_plain_error() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'taskmq\.compat\.nonsense'"):
         importlib.import_module("taskmq.compat.nonsense")
@@ -53,11 +69,14 @@ def test_module_that_celery_has_not_either_is_a_plain_error() -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("from taskmq.compat import schedules", "cron"),
+        ("from taskmq.compat import beat", "cron"),
+        ("from taskmq.compat import bootsteps", "celery.signals"),
+        ("from taskmq.compat.contrib import rdb", "breakpoint"),
+        ("from taskmq.compat.contrib.abortable import AbortableTask", "check_cancelled"),
         ("from taskmq.compat import xmap", "as a group"),
         ("from taskmq.compat.canvas import chunks", "as a group"),
         ("from taskmq.compat.app import amqp", "app.amqp.queues"),
-        ("from taskmq.compat.schedules import crontab", "cron"),
+        ("from taskmq.compat.worker import state", "celery.signals"),
     ],
 )
 def test_import_of_a_name(statement: str, told: str) -> None:

@@ -260,7 +260,7 @@ def test_receiver_that_came_after_the_first_call_hears_of_received_tasks_too(
 def test_start_of_a_worker_says_what_has_no_effect_and_what_looks_misspelt(
     app: Celery, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app.conf.beat_schedule = {"entry": {"task": "job"}}
+    app.conf.beat_max_loop_interval = 5
     app.conf.broker_heartbeat = 10
     app.conf.task_alway_eager = True
     app.conf.taskmq_poll_interval = 0.05
@@ -273,8 +273,7 @@ def test_start_of_a_worker_says_what_has_no_effect_and_what_looks_misspelt(
     # `taskmq doctor` and `taskmq config check` ask for the same.
     assert [line for adviser in app.engine.hooks.advisers for line in adviser()] == said
     assert said == [
-        "setting beat_schedule has no effect: the periodic process is not there yet; let cron run "
-        "`taskmq call` meanwhile",
+        "setting beat_max_loop_interval has no effect: the periodic process (beat) is not there yet",
         "setting 'task_alway_eager' is not one of Celery's; is 'task_always_eager' meant?",
         "task job: unknown option 'ignore_results'. Did you mean 'ignore_result'?",
     ]
