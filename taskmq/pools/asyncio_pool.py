@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from taskmq.clock import Clock
-from taskmq.pools.base import Completion, Ending, Job, Pool
+from taskmq.pools.base import Completion, Ending, Job
+from taskmq.pools.controls import Control
 from taskmq.pools.execution import aexecute, interrupted
+from taskmq.pools.in_process import InProcessPool
 from taskmq.pools.interruptible import Interruptible, wind_up
-from taskmq.pools.outbox import LocalControl, Outbox
+from taskmq.pools.outbox import Outbox
 from taskmq.pools.soft_limit import soft_limit_error
-from taskmq.pools.threads import RunThreads, ThreadRun, abandoned
+from taskmq.pools.threads import RunThreads, ThreadRun
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -40,7 +42,7 @@ class LoopRun:
 
     def __init__(self, app: App, outbox: Outbox, job: Job, now: float) -> None:
         self.job = job
-        self.control = LocalControl(app, outbox, job.number)
+        self.control = Control(app, job.number, outbox.put)
         self.soft_at = None if job.soft_time_limit is None else now + job.soft_time_limit
         self.hard_at = None if job.time_limit is None else now + job.time_limit
         self.error = soft_limit_error(app, job)
@@ -59,6 +61,13 @@ class LoopRun:
     async def _around(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         self._inside = Interruptible(coroutine)
         return await self._inside
+
+    @property
+    def due_at(self) -> float | None:
+        """When its next limit passes."""
+        if self.hard_at is None:
+            return self.soft_at
+        return self.hard_at if self.soft_at is None else min(self.soft_at, self.hard_at)
 
     def interrupt(self) -> None:
         """Raise the soft limit inside; on the loop."""
@@ -83,7 +92,7 @@ class LoopRun:
         return interrupted(self.job, asyncio.CancelledError("the task cancelled itself"))
 
 
-class AsyncioPool(Pool):
+class AsyncioPool(InProcessPool[LoopRun | ThreadRun]):
     """`size` slots, shared by tasks on the loop and tasks on threads."""
 
     name = "asyncio"
@@ -91,15 +100,9 @@ class AsyncioPool(Pool):
     needs_main_thread = True
 
     def __init__(self, app: App, size: int, *, clock: Clock) -> None:
-        self.size = size
-        self._app = app
-        self._clock = clock
-        self._outbox = Outbox()
+        super().__init__(app, size, clock=clock)
         self._threads = RunThreads(app, self._outbox, size)
         self._on_threads = 0
-        self._running: dict[int, LoopRun | ThreadRun] = {}
-        self._timed: dict[int, LoopRun | ThreadRun] = {}
-        self._ended: list[Completion] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         # Set once the loop ends, whoever ended it: what is cancelled from then on did not fail.
@@ -160,9 +163,7 @@ class AsyncioPool(Pool):
             self._on_threads += 1
             self._threads.ensure(self._on_threads)
             self._threads.put(run)
-        self._running[job.number] = run
-        if _due(run) is not None:
-            self._timed[job.number] = run
+        self._remember(run)
 
     def _on_loop(self, call: Any, *args: Any) -> bool:
         try:
@@ -172,39 +173,21 @@ class AsyncioPool(Pool):
             return False  # closed
         return True
 
-    def poll(self) -> list[Completion]:
-        ended, self._ended = self._ended, []
-        for completion in self._outbox.take():
-            run = self._running.get(completion.number)
-            if run is None:
-                continue
-            if completion.ending is not Ending.PROGRESS:
-                self._forget(completion.number, run)
-            ended.append(completion)
-        if self._timed:
-            self._timed_work()
-        return ended
-
-    def _forget(self, number: int, run: LoopRun | ThreadRun) -> None:
-        del self._running[number]
-        self._timed.pop(number, None)
+    def _forget(self, number: int) -> LoopRun | ThreadRun:
+        run = super()._forget(number)
         if isinstance(run, ThreadRun):
             self._on_threads -= 1
+        return run
 
-    def _timed_work(self) -> None:
-        now = self._clock.monotonic()
-        for number, run in list(self._timed.items()):
-            if isinstance(run, ThreadRun):
-                if run.soft_at is not None and run.soft_at <= now:
-                    run.interrupt()
-            elif run.hard_at is not None and run.hard_at <= now:
-                limit = run.job.time_limit or 0.0
-                self._force(run, Ending.TIMED_OUT, f"the time limit of {limit:g} s has passed")
-            elif run.soft_at is not None and run.soft_at <= now:
-                run.soft_at = None
-                self._on_loop(run.interrupt)
-            if _due(run) is None:
-                del self._timed[number]
+    def _enforce(self, run: LoopRun | ThreadRun, now: float) -> None:
+        if isinstance(run, ThreadRun):
+            run.interrupt()
+        elif run.hard_at is not None and run.hard_at <= now:
+            limit = run.job.time_limit or 0.0
+            self._force(run, Ending.TIMED_OUT, f"the time limit of {limit:g} s has passed")
+        else:
+            run.soft_at = None
+            self._on_loop(run.interrupt)
 
     def _force(self, run: LoopRun, ending: Ending, reason: str) -> None:
         run.forced = run.forced or (ending, reason)
@@ -212,18 +195,6 @@ class AsyncioPool(Pool):
         run.hard_at = self._clock.monotonic() + CANCEL_AGAIN
         self._timed[run.job.number] = run
         self._on_loop(run.cancel)
-
-    def fds(self) -> Sequence[int]:
-        return (self._outbox.fd,)
-
-    def next_timer(self) -> float | None:
-        times = [at for at in map(_due, self._timed.values()) if at is not None]
-        return min(times) if times else None
-
-    def cancel(self, number: int, reason: str) -> None:
-        run = self._running.get(number)
-        if run is not None:
-            run.control.reason = reason
 
     def terminate(self, number: int, ending: Ending, reason: str) -> bool:
         run = self._running.get(number)
@@ -234,16 +205,7 @@ class AsyncioPool(Pool):
 
     def stop(self, *, hand_back: bool) -> None:
         self._threads.stop(busy=self._on_threads)
-        self._ended += abandoned(self._running, hand_back=hand_back)
-        self._running.clear()
-        self._timed.clear()
+        self._abandon(hand_back=hand_back)
         if self._stopping is not None:
             self._on_loop(self._stopping.set)
         self._outbox.close()
-
-
-def _due(run: LoopRun | ThreadRun) -> float | None:
-    """When the next limit of a run passes."""
-    if isinstance(run, ThreadRun) or run.hard_at is None:
-        return run.soft_at
-    return run.hard_at if run.soft_at is None else min(run.soft_at, run.hard_at)

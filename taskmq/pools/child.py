@@ -17,8 +17,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from taskmq.pools import frames
-from taskmq.pools.base import Completion, Ending, Job
+from taskmq.pools.base import Completion, Job
 from taskmq.pools.child_process import Handlers, high_descriptor, lowest_descriptor, memory_kib
+from taskmq.pools.controls import Control
 from taskmq.pools.execution import execute, interrupted
 from taskmq.pools.soft_limit import SoftLimit, soft_limit_error
 
@@ -109,36 +110,27 @@ class Channel:
         self._ready.extend(self._reader.feed(data))
 
 
-class ChildControl:
-    """What a run in a child may ask of its pool (`RunControl`)."""
+class ChildControl(Control):
+    """Of a run in a child: what the coordinator says of it comes through the channel."""
+
+    __slots__ = ("_channel",)
 
     def __init__(self, app: App, channel: Channel, number: int) -> None:
-        self._app = app
+        super().__init__(app, number, self._send)
         self._channel = channel
-        self._number = number
-        self._reason: str | None = None
 
-    def report(self, value: Any, label: str) -> None:
-        """Send progress; raises `EncodeError` for a value that cannot be encoded."""
-        body, content_type = self._app.codec.encode_value(value)
-        progress = Completion(
-            number=self._number,
-            ending=Ending.PROGRESS,
-            body=body,
-            content_type=content_type,
-            label=label,
-        )
+    def _send(self, progress: Completion) -> None:
         self._channel.send(frames.pack_completion(progress))
 
     def cancelled(self) -> str | None:
         """Why this run should stop, as far as the coordinator has said."""
-        if self._reason is None:
+        if self.reason is None:
             self._channel.receive_now()
             for frame in self._channel.take_cancels():
                 number, reason = frame.meta
-                if number == self._number:
-                    self._reason = reason
-        return self._reason
+                if number == self.number:
+                    self.reason = reason
+        return self.reason
 
 
 class ChildLoop:

@@ -4,42 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from taskmq.pools.base import Completion, Ending, Job, Pool
+from taskmq.pools.controls import Control
 from taskmq.pools.execution import execute
 
 if TYPE_CHECKING:
     from taskmq.app import App
-
-
-class InlineControl:
-    """The `RunControl` of an inline run."""
-
-    __slots__ = ("_app", "_number", "_reports", "reason")
-
-    def __init__(self, app: App, number: int, reports: list[Completion]) -> None:
-        self._app = app
-        self._number = number
-        self._reports = reports
-        self.reason: str | None = None
-
-    def report(self, value: Any, label: str) -> None:
-        """Keep progress for the end of this `poll`."""
-        body, content_type = self._app.codec.encode_value(value)
-        self._reports.append(
-            Completion(
-                number=self._number,
-                ending=Ending.PROGRESS,
-                body=body,
-                content_type=content_type,
-                label=label,
-            )
-        )
-
-    def cancelled(self) -> str | None:
-        """Why this run should stop, if it was asked to before it began."""
-        return self.reason
 
 
 class InlinePool(Pool):
@@ -50,7 +22,7 @@ class InlinePool(Pool):
     def __init__(self, app: App, size: int = 1) -> None:
         self.size = size
         self._app = app
-        self._jobs: deque[tuple[Job, InlineControl]] = deque()
+        self._jobs: deque[tuple[Job, Control]] = deque()
         self._done: list[Completion] = []
 
     def start(self) -> None:
@@ -60,7 +32,7 @@ class InlinePool(Pool):
         return self.size - len(self._jobs)
 
     def dispatch(self, job: Job) -> None:
-        self._jobs.append((job, InlineControl(self._app, job.number, self._done)))
+        self._jobs.append((job, Control(self._app, job.number, self._done.append)))
 
     def poll(self) -> list[Completion]:
         while self._jobs:

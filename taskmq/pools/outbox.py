@@ -1,15 +1,11 @@
-"""Completions on their way from threads to the coordinator, and what a run in this process may ask."""
+"""Completions on their way from the threads that run tasks to the coordinator."""
 
 from __future__ import annotations
 
 import socket
 from collections import deque
-from typing import TYPE_CHECKING, Any
 
-from taskmq.pools.base import Completion, Ending
-
-if TYPE_CHECKING:
-    from taskmq.app import App
+from taskmq.pools.base import Completion
 
 
 class Outbox:
@@ -64,33 +60,3 @@ class Outbox:
             self._closed = True
             self._read.close()
             self._write.close()
-
-
-class LocalControl:
-    """The `RunControl` of a run in this process."""
-
-    __slots__ = ("_app", "_number", "_outbox", "reason")
-
-    def __init__(self, app: App, outbox: Outbox, number: int) -> None:
-        self._app = app
-        self._outbox = outbox
-        self._number = number
-        # Set by `Pool.cancel`, read by the run: one assignment, no lock needed.
-        self.reason: str | None = None
-
-    def report(self, value: Any, label: str) -> None:
-        """Pass progress on; raises `EncodeError` for a value that cannot be encoded."""
-        body, content_type = self._app.codec.encode_value(value)
-        self._outbox.put(
-            Completion(
-                number=self._number,
-                ending=Ending.PROGRESS,
-                body=body,
-                content_type=content_type,
-                label=label,
-            )
-        )
-
-    def cancelled(self) -> str | None:
-        """Why this run should stop, if anybody has said so."""
-        return self.reason

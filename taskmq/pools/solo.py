@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from taskmq.clock import Clock
 from taskmq.pools.base import Completion, Ending, Job, Pool
+from taskmq.pools.controls import Control
 from taskmq.pools.execution import execute, interrupted
-from taskmq.pools.outbox import LocalControl, Outbox
+from taskmq.pools.in_process import abandoned
+from taskmq.pools.outbox import Outbox
 from taskmq.pools.soft_limit import SOFT_LIMIT_SIGNAL, SoftLimit, soft_limit_error
-from taskmq.pools.threads import abandoned
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -36,11 +37,11 @@ class SoloPool(Pool):
         self._app = app
         self._clock = clock
         self._outbox = Outbox()
-        self._queue: SimpleQueue[tuple[Job, LocalControl] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Job, Control] | None] = SimpleQueue()
         self._soft = SoftLimit()
         self._thread: int | None = None
         self._number: int | None = None
-        self._control: LocalControl | None = None
+        self._control: Control | None = None
         self._soft_at: float | None = None
         self._ended: list[Completion] = []
 
@@ -52,7 +53,7 @@ class SoloPool(Pool):
         while (run := self._queue.get()) is not None:
             self._outbox.put(self._perform(*run))
 
-    def _perform(self, job: Job, control: LocalControl) -> Completion:
+    def _perform(self, job: Job, control: Control) -> Completion:
         completion: Completion | None = None
         try:
             if job.soft_time_limit is not None:
@@ -75,7 +76,7 @@ class SoloPool(Pool):
 
     def dispatch(self, job: Job) -> None:
         self._number = job.number
-        self._control = LocalControl(self._app, self._outbox, job.number)
+        self._control = Control(self._app, job.number, self._outbox.put)
         if job.soft_time_limit is not None and SOFT_LIMIT_SIGNAL is not None:
             self._soft_at = self._clock.monotonic() + job.soft_time_limit
         self._queue.put((job, self._control))

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterable, Sequence
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from taskmq.clock import Clock
-from taskmq.pools.base import Completion, Ending, Job, Pool
+from taskmq.pools.base import Completion, Ending, Job
+from taskmq.pools.controls import Control
 from taskmq.pools.execution import execute, interrupted
-from taskmq.pools.outbox import LocalControl, Outbox
+from taskmq.pools.in_process import InProcessPool
+from taskmq.pools.outbox import Outbox
 from taskmq.pools.soft_limit import soft_limit_error
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ _JOIN = 1.0
 class ThreadRun:
     """One job on one of these threads, and the coordinator's way to interrupt it."""
 
-    __slots__ = ("_error", "_interrupted", "_lock", "_thread", "control", "job", "soft_at")
+    __slots__ = ("_error", "_interrupted", "_lock", "_thread", "control", "due_at", "job")
 
     def __init__(self, app: App, outbox: Outbox, job: Job, now: float) -> None:
         self.job = job
-        self.control = LocalControl(app, outbox, job.number)
-        self.soft_at = None if job.soft_time_limit is None else now + job.soft_time_limit
+        self.control = Control(app, job.number, outbox.put)
+        self.due_at = None if job.soft_time_limit is None else now + job.soft_time_limit
         self._lock = threading.Lock()
         self._thread: int | None = None
         self._interrupted = False
@@ -58,7 +59,7 @@ class ThreadRun:
 
     def interrupt(self) -> None:
         """Raise the soft limit in the thread, if the job still runs there."""
-        self.soft_at = None
+        self.due_at = None
         with self._lock:
             if self._thread is not None:
                 self._interrupted = True
@@ -116,21 +117,15 @@ class RunThreads:
             self._outbox.put(run.perform(self._app))
 
 
-class ThreadsPool(Pool):
+class ThreadsPool(InProcessPool[ThreadRun]):
     """`size` threads. The coordinator has a thread of its own: the main one."""
 
     name = "threads"
     enforces = frozenset({"soft"})
 
     def __init__(self, app: App, size: int, *, clock: Clock) -> None:
-        self.size = size
-        self._app = app
-        self._clock = clock
-        self._outbox = Outbox()
+        super().__init__(app, size, clock=clock)
         self._threads = RunThreads(app, self._outbox, size)
-        self._running: dict[int, ThreadRun] = {}
-        self._timed: dict[int, ThreadRun] = {}
-        self._ended: list[Completion] = []
 
     def start(self) -> None:
         self._threads.ensure(self.size)
@@ -140,58 +135,16 @@ class ThreadsPool(Pool):
 
     def dispatch(self, job: Job) -> None:
         run = ThreadRun(self._app, self._outbox, job, self._clock.monotonic())
-        self._running[job.number] = run
-        if run.soft_at is not None:
-            self._timed[job.number] = run
+        self._remember(run)
         self._threads.put(run)
 
-    def poll(self) -> list[Completion]:
-        ended, self._ended = self._ended, []
-        for completion in self._outbox.take():
-            if completion.number not in self._running:
-                continue  # of a run that was handed back
-            ended.append(completion)
-            if completion.ending is not Ending.PROGRESS:
-                del self._running[completion.number]
-                self._timed.pop(completion.number, None)
-        if self._timed:
-            self._interrupt_late()
-        return ended
-
-    def _interrupt_late(self) -> None:
-        now = self._clock.monotonic()
-        for number, run in list(self._timed.items()):
-            if run.soft_at is not None and run.soft_at <= now:
-                del self._timed[number]
-                run.interrupt()
-
-    def fds(self) -> Sequence[int]:
-        return (self._outbox.fd,)
-
-    def next_timer(self) -> float | None:
-        times = [run.soft_at for run in self._timed.values() if run.soft_at is not None]
-        return min(times) if times else None
-
-    def cancel(self, number: int, reason: str) -> None:
-        run = self._running.get(number)
-        if run is not None:
-            run.control.reason = reason
+    def _enforce(self, run: ThreadRun, now: float) -> None:
+        run.interrupt()
 
     def terminate(self, number: int, ending: Ending, reason: str) -> bool:
         return False
 
     def stop(self, *, hand_back: bool) -> None:
         self._threads.stop(busy=len(self._running))
-        self._ended += abandoned(self._running, hand_back=hand_back)
-        self._running.clear()
-        self._timed.clear()
+        self._abandon(hand_back=hand_back)
         self._outbox.close()
-
-
-def abandoned(numbers: Iterable[int], *, hand_back: bool) -> list[Completion]:
-    """The endings of runs that cannot be stopped and whose process is about to exit."""
-    ending = Ending.HANDED_BACK if hand_back else Ending.LOST
-    return [
-        Completion(number=number, ending=ending, error="the worker stopped while it ran")
-        for number in numbers
-    ]
