@@ -73,6 +73,19 @@ class Found:
     rate_until: float | None = None
     dead: DeadLetter | None = None
 
+    @classmethod
+    def buried(cls, letter: DeadLetter) -> Found:
+        """What is found of a dead letter."""
+        return cls(
+            message=letter.message,
+            state=State.DEAD,
+            seq=0,
+            visible_at=letter.died_at,
+            deliveries=letter.deliveries,
+            yields=letter.yields,
+            dead=letter,
+        )
+
 
 class Revoked(NamedTuple):
     """What a revoke did: the state the task was in, and whether it will (still) run.

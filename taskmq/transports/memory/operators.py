@@ -70,7 +70,7 @@ class MemoryOperators(Operators):
         with self._store.at():
             live = [self._found(entry) for entry in self._store.of_task(task_id)]
             letters = [d for d in self._store.dead.values() if d.message.task_id == task_id]
-            return live + [_found_dead(letter) for letter in reversed(letters)]
+            return live + [Found.buried(letter) for letter in reversed(letters)]
 
     def revoke(self, task_ids: Sequence[str], *, reason: str = "") -> list[Revoked]:
         with self._store.at() as now:
@@ -193,15 +193,3 @@ class MemoryOperators(Operators):
         state = self._store.waiting.rates.state(rate.key)
         token_at = max(state.next_at, state.closed_until)
         return token_at if token_at > self._store.clock.now() else None
-
-
-def _found_dead(letter: DeadLetter) -> Found:
-    return Found(
-        message=letter.message,
-        state=State.DEAD,
-        seq=0,
-        visible_at=letter.died_at,
-        deliveries=letter.deliveries,
-        yields=letter.yields,
-        dead=letter,
-    )

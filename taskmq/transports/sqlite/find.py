@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from taskmq.message import Message
-from taskmq.states import State
 from taskmq.transports.operators import Found
 from taskmq.transports.sqlite.dead import letters_of
 from taskmq.transports.sqlite.places import Waiting, locate
@@ -27,19 +26,7 @@ def find(tx: Tx, task_id: str) -> list[Found]:
     """Every live message and dead letter of the task, newest first."""
     tx.refresh()
     live = [_live(tx, row[0]) for row in tx.execute(LIVE_MESSAGES, (task_id, task_id)).fetchall()]
-    buried = [
-        Found(
-            message=letter.message,
-            state=State.DEAD,
-            seq=0,
-            visible_at=letter.died_at,
-            deliveries=letter.deliveries,
-            yields=letter.yields,
-            dead=letter,
-        )
-        for letter in letters_of(tx, task_id)
-    ]
-    return live + buried
+    return live + [Found.buried(letter) for letter in letters_of(tx, task_id)]
 
 
 def _live(tx: Tx, seq: int) -> Found:

@@ -141,26 +141,7 @@ def to_message(row: Sequence[Any], lane: Callable[[int], tuple[str, str | None]]
     queue, rate_key = lane(lane_id)
     if task_id is None:
         task_id = message_id
-    rate = None if rate_key is None else Rate(rate_key, rate_interval)
-    concurrency = None if key is None else ConcurrencyKey(key, key_limit)
-    if meta is None:
-        return Message(
-            message_id=message_id,
-            task_id=task_id,
-            task=task,
-            queue=queue,
-            body=body,
-            priority=-npri,
-            expires_at=seconds(expires_at),
-            max_deliveries=max_deliveries,
-            ack=_ACK[ack],
-            retries=retries,
-            rate=rate,
-            concurrency=concurrency,
-            follow=follow,
-            root_id=task_id,
-        )
-    more = json.loads(meta)
+    more = {} if meta is None else json.loads(meta)
     more.setdefault("root_id", task_id)
     if "headers" in more:
         more["headers"] = MappingProxyType(more["headers"])
@@ -175,8 +156,8 @@ def to_message(row: Sequence[Any], lane: Callable[[int], tuple[str, str | None]]
         max_deliveries=max_deliveries,
         ack=_ACK[ack],
         retries=retries,
-        rate=rate,
-        concurrency=concurrency,
+        rate=None if rate_key is None else Rate(rate_key, rate_interval),
+        concurrency=None if key is None else ConcurrencyKey(key, key_limit),
         follow=follow,
         **more,
     )

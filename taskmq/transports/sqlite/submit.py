@@ -76,12 +76,6 @@ def stamp(tx: Tx) -> int:
     return tx.now if newest is None else max(tx.now, newest[1])
 
 
-def next_seq(tx: Tx) -> int:
-    """The next enqueue sequence."""
-    newest = tx.row(_NEWEST)
-    return 1 if newest is None else int(newest[0]) + 1
-
-
 def _insert_new(tx: Tx, encoded: Sequence[Encoded], known: set[str]) -> None:
     newest = tx.row(_NEWEST)
     seq, latest = (0, 0) if newest is None else newest
