@@ -143,6 +143,9 @@ class Control:
             raise ImproperlyConfigured("broadcast(pattern=): name the workers with destination=")
         if not self.app.conf.worker_enable_remote_control:
             # As in Celery nobody answers then; a revocation is stored and holds all the same.
+            self.app.say_once(
+                f"control command {command!r} is not sent: worker_enable_remote_control is off"
+            )
             return [] if reply else None
         names = [destination] if isinstance(destination, str) else destination
         reply_to = uuid() if reply else None

@@ -10,6 +10,7 @@ from taskmq.cli.output import show, show_json
 from taskmq.cli.session import Session
 from taskmq.printable import printable
 from taskmq.states import State
+from taskmq.transports.base import Transport
 from taskmq.transports.operators import Revoked
 
 _OVER = {
@@ -44,10 +45,10 @@ def revoke(
     if as_json:
         show_json([{"task_id": r.task_id, "was": str(r.was), "ended": r.ended} for r in done])
     else:
-        show([f"{printable(one.task_id)}: {_said(one, terminate)}" for one in done])
+        show([f"{printable(one.task_id)}: {_said(one, terminate, transport)}" for one in done])
 
 
-def _said(one: Revoked, terminate: bool) -> str:
+def _said(one: Revoked, terminate: bool, transport: Transport) -> str:
     if one.ended:
         return f"revoked, it was {one.was}"
     if one.was.final:
@@ -55,6 +56,21 @@ def _said(one: Revoked, terminate: bool) -> str:
     if one.was is State.UNKNOWN:
         return "not known here; it will be revoked when it arrives"
     if one.was is State.RUNNING:
-        how = "its worker is told to stop it" if terminate else "it goes on unless it checks"
+        how = "it goes on unless it checks"
+        if terminate:
+            heard = not _is_deaf(one.task_id, transport)
+            how = (
+                "its worker is told to stop it" if heard else f"its worker takes no commands; {how}"
+            )
         return f"running, {how}"
     return f"{one.was}, it will not start"
+
+
+def _is_deaf(task_id: str, transport: Transport) -> bool:
+    """Whether the worker that runs this task takes no control commands (`remote_control`)."""
+    deaf = {
+        worker.name
+        for worker in transport.coordination.workers()
+        if worker.details.get("control") is False
+    }
+    return bool(deaf) and any(one.worker in deaf for one in transport.operators.find(task_id))

@@ -36,7 +36,9 @@ _LATER = {
 }
 
 
-def _pool(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _pool(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
     if value in _POOLS_LATER:
         raise click.BadParameter(f"{value} is not there yet; use asyncio or threads")
     return _POOL_ALIASES.get(value, value)
@@ -79,10 +81,8 @@ def _level(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "-P",
     "--pool",
     type=click.Choice(["prefork", "threads", "solo", "asyncio", *_POOL_ALIASES, *_POOLS_LATER]),
-    default="prefork",
-    show_default=True,
     callback=_pool,
-    help="Where tasks run.",
+    help="Where tasks run; what the settings say, or prefork.",
 )
 @click.option(
     "--prefetch", type=int, metavar="N", help="Messages held, running ones included; = slots."
@@ -171,7 +171,8 @@ def worker(
         from taskmq.worker.options import WorkerOptions
         from taskmq.worker.worker import Worker
 
-        slots = 1 if options["pool"] == "solo" else concurrency or app.config.slots
+        pool = options["pool"] or app.config.pool
+        slots = 1 if pool == "solo" else concurrency or app.config.slots
         if prefetch_multiplier is not None:
             prefetch = _multiplied(prefetch, prefetch_multiplier, slots)
         _note_misspelt(session, [*queues, *exclude_queues])

@@ -12,6 +12,7 @@ import pytest
 from taskmq.compat import Celery
 from taskmq.compat.exceptions import ImproperlyConfigured
 from taskmq.testing import VirtualWorker
+from taskmq.worker.stopping import Stage
 from tests.compat.conftest import MakeWorker
 
 
@@ -143,13 +144,21 @@ def test_workers_are_named_and_not_matched(app: Celery) -> None:
         app.control.broadcast("ping", pattern="web*")
 
 
-def test_remote_control_can_be_turned_off(app: Celery, make_worker: MakeWorker) -> None:
+def test_remote_control_can_be_turned_off(
+    app: Celery, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
     app.conf.worker_enable_remote_control = False
     result = app.task(lambda: None).delay()
+    worker = make_worker(app)
 
-    with answering(make_worker(app)):
+    with answering(worker):
         assert app.control.ping(timeout=0.2) == []
     app.control.revoke(result.id)
+    worker.app.transport.coordination.send("shutdown")
+    worker.advance(5)
+
+    assert worker.coordinator.stage is Stage.RUNNING
+    assert "control command 'ping' is not sent" in caplog.text
 
 
 def test_where_a_task_is_can_be_asked(app: Celery) -> None:

@@ -255,3 +255,24 @@ def test_revoke_tells_the_workers_of_a_running_task(taskmq: Run, shop: App) -> N
         "revoke",
         {"task_ids": [task_id], "terminate": True, "reason": ""},
     )
+
+
+def test_revoke_says_that_a_worker_without_remote_control_hears_nothing(
+    taskmq: Run, shop: App
+) -> None:
+    from tests.unit.cli.values import worker
+
+    task_id = shop.submit("shop.report").id
+    (held,) = shop.transport.reserve(
+        ReserveRequest(worker="w1", queues=(QueueShare("default"),), slots=1)
+    )
+    shop.transport.start([held])
+    now = shop.clock.now()
+    deaf = worker(seen_at=now, last_poll_at=now, details={"control": False})
+    shop.transport.coordination.report(deaf)
+
+    answer = taskmq("revoke", task_id, "--terminate")
+
+    assert answer.lines == [
+        f"{task_id}: running, its worker takes no commands; it goes on unless it checks"
+    ]

@@ -64,7 +64,7 @@ def _own_logging() -> Iterator[None]:
         ("--concurrency=4", "concurrency", 4),
         ("-P threads", "pool", "threads"),
         ("--pool=processes", "pool", "prefork"),
-        ("", "pool", "prefork"),
+        ("", "pool", None),
         ("-P asyncio", "pool", "asyncio"),
         ("-n w1@%h", "name", f"w1@{HOST}"),
         ("--hostname=w%%1", "name", "w%1"),
@@ -80,8 +80,8 @@ def _own_logging() -> Iterator[None]:
         ("--drain-timeout 5", "drain_timeout", 5.0),
         ("--drain-timeout none", "drain_timeout", math.inf),
         ("--start-method spawn", "start_method", "spawn"),
-        ("-O fair -l info", "pool", "prefork"),
-        ("-Ofair", "pool", "prefork"),
+        ("-O fair -l info", "pool", None),
+        ("-Ofair", "pool", None),
         ("--loglevel=DEBUG", "app_spec", "cli_shop"),
     ],
 )
@@ -92,6 +92,19 @@ def test_flags_reach_the_worker(
 
     assert answer.code == 0, answer.err
     assert getattr(told[0], name) == value
+
+
+@pytest.mark.parametrize(
+    ("flags", "prefetch"), [("", 3), ("-c 4", 3), ("-P threads -c 4", 12), ("-P solo", 3)]
+)
+def test_multiple_of_the_slots_is_one_of_those_the_settings_pool_has(
+    taskmq: Run, shop: App, told: list[WorkerOptions], flags: str, prefetch: int
+) -> None:
+    shop.config = shop.config.changed(pool="solo")
+
+    taskmq("worker", "--prefetch-multiplier", "3", *flags.split())
+
+    assert told[0].prefetch == prefetch
 
 
 @pytest.mark.parametrize(
