@@ -61,3 +61,14 @@ def test_the_readme_has_exactly_its_two_set_up_commands() -> None:
     assert [name for name, _ in marks] == ["demo", "test"]
     assert "taskmq demo" in marks[0][1]
     assert "pytest" in marks[1][1]
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_every_item_of_the_seeds_list_has_a_named_test(number: int) -> None:
+    named = [
+        path.name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(rf"def test_{number:02}_", path.read_text())
+    ]
+
+    assert named, f"§9 item {number}: no test is named test_{number:02}_…"

@@ -13,7 +13,8 @@
     11  `status --by-priority` is right
     12  with aging or reserved slots a low priority is served in bounded time
 
-The transport's part of each is here; what needs an app, a worker or the command line stands beside it.
+The transport's part of each is here. What needs an app or a worker has the same numbers in
+tests/integration/worker/test_seed_section_9.py, and item 11 is in tests/unit/cli/test_looking.py.
 """
 
 from __future__ import annotations

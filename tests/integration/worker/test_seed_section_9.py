@@ -1,19 +1,69 @@
-"""The seed's §9 through the real coordinator: whole worker loops, on every transport.
+"""The seed's §9 through apps and the real coordinator: whole worker loops, on every transport.
 
-The transport's share of the same list is in tests/conformance.
+Numbered as there. The transport's share of the same list is in tests/conformance, item 11 with the command
+line; `test_every_item_of_the_seeds_list_has_a_named_test` sees that none is missing.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 import taskmq.testing
 from taskmq import Priority, QueueConfig, RetryPolicy
 from taskmq.context import Context
+from taskmq.errors import ConfigError, PriorityError
 from taskmq.states import State
 from tests.integration.worker.conftest import MakeApp
 from tests.support.pools import HeldPool
 
 
-def test_g1_after_a_thousand_p0_the_next_free_slot_runs_the_p9(make_app: MakeApp) -> None:
+@pytest.mark.parametrize("wrong", [10, -10, 5.0, "5", True, None])
+def test_02_a_priority_out_of_range_or_no_int_is_an_error_where_it_is_declared(
+    make_app: MakeApp, wrong: Any
+) -> None:
+    with pytest.raises(ConfigError, match="priority"):
+        make_app(default_priority=wrong)
+    if wrong is None:
+        return  # in a queue, a task or a call None is "not set"
+    with pytest.raises(ConfigError, match="priority"):
+        make_app(queues={"email": QueueConfig(priority=wrong)})
+    app = make_app()
+    with pytest.raises(ConfigError, match="priority"):
+        app.task(name="jobs.wrong", priority=wrong)(lambda: None)
+    work = app.task(name="jobs.work")(lambda: None)
+    with pytest.raises(PriorityError, match="priority"):
+        work.apply_async(priority=wrong)
+    assert app.transport.operators.depth() == []
+
+
+def test_03_the_call_beats_the_task_beats_the_queue_beats_the_config(make_app: MakeApp) -> None:
+    app = make_app(default_priority=1, queues={"ranked": QueueConfig(priority=2)})
+    seen: list[int] = []
+
+    @app.task(bind=True, name="jobs.plain")
+    def plain(ctx: Context) -> None:
+        seen.append(ctx.priority)
+
+    @app.task(bind=True, name="jobs.own", priority=3, queue="ranked")
+    def own(ctx: Context) -> None:
+        seen.append(ctx.priority)
+
+    with taskmq.testing.worker(app, queues=["default", "ranked"]) as w:
+        for submit in (
+            lambda: own.apply_async(priority=4),
+            own.delay,
+            lambda: plain.apply_async(queue="ranked"),
+            plain.delay,
+        ):
+            submit()
+            w.run_until_idle()
+
+    assert seen == [4, 3, 2, 1]
+
+
+def test_04_g1_after_a_thousand_p0_the_next_free_slot_runs_the_p9(make_app: MakeApp) -> None:
     app = make_app()
     ran: list[int] = []
 
@@ -32,7 +82,7 @@ def test_g1_after_a_thousand_p0_the_next_free_slot_runs_the_p9(make_app: MakeApp
     assert sorted(ran) == [*range(1000), 9_000]
 
 
-def test_g2_unstarted_p0_make_room_for_one_p9_and_run_afterwards(make_app: MakeApp) -> None:
+def test_05_g2_unstarted_p0_make_room_for_one_p9_and_run_afterwards(make_app: MakeApp) -> None:
     app = make_app(yield_delay=0.1)
 
     @app.task
@@ -65,7 +115,7 @@ def test_g2_unstarted_p0_make_room_for_one_p9_and_run_afterwards(make_app: MakeA
     assert [app.result(task_id).state for task_id in low] == [State.SUCCEEDED] * 8
 
 
-def test_g3_a_running_p0_is_not_interrupted_and_the_p9_gets_the_next_slot(
+def test_06_g3_a_running_p0_is_not_interrupted_and_the_p9_gets_the_next_slot(
     make_app: MakeApp,
 ) -> None:
     app = make_app()
@@ -91,7 +141,7 @@ def test_g3_a_running_p0_is_not_interrupted_and_the_p9_gets_the_next_slot(
         assert pool.running() == [later]
 
 
-def test_yields_are_counted_apart_and_end_at_max_yields(make_app: MakeApp) -> None:
+def test_07_yields_are_counted_apart_and_end_at_max_yields(make_app: MakeApp) -> None:
     app = make_app(max_yields=3, max_deliveries=2, yield_delay=0.1)
 
     @app.task
@@ -120,7 +170,7 @@ def test_yields_are_counted_apart_and_end_at_max_yields(make_app: MakeApp) -> No
     assert app.transport.operators.dead_letters() == []
 
 
-def test_queues_of_one_band_share_a_worker_by_weight(make_app: MakeApp) -> None:
+def test_08_queues_of_one_band_share_a_worker_by_weight(make_app: MakeApp) -> None:
     app = make_app(queues={"a": QueueConfig(weight=3), "b": QueueConfig(weight=1)})
     ran: list[str] = []
 
@@ -136,7 +186,7 @@ def test_queues_of_one_band_share_a_worker_by_weight(make_app: MakeApp) -> None:
     assert len(ran) == 200
 
 
-def test_a_retry_keeps_its_priority_and_lower_goes_one_level_down(make_app: MakeApp) -> None:
+def test_09_a_retry_keeps_its_priority_and_lower_goes_one_level_down(make_app: MakeApp) -> None:
     app = make_app()
     seen: dict[str, list[int]] = {"keep": [], "lower": []}
     policy = RetryPolicy(max_retries=2, delay=1, on=(ValueError,))
@@ -156,7 +206,7 @@ def test_a_retry_keeps_its_priority_and_lower_goes_one_level_down(make_app: Make
     assert seen == {"keep": [5, 5, 5], "lower": [-8, -9, -9]}
 
 
-def test_a_child_inherits_its_parent_s_priority_unless_one_is_given(make_app: MakeApp) -> None:
+def test_09_a_child_inherits_its_parent_s_priority_unless_one_is_given(make_app: MakeApp) -> None:
     app = make_app()
     seen: list[tuple[str, int]] = []
 
@@ -175,7 +225,7 @@ def test_a_child_inherits_its_parent_s_priority_unless_one_is_given(make_app: Ma
     assert seen == [("inherited", 7), ("given", 2)]
 
 
-def test_a_replayed_dead_letter_keeps_its_priority(make_app: MakeApp) -> None:
+def test_09_a_replayed_dead_letter_keeps_its_priority(make_app: MakeApp) -> None:
     app = make_app()
     seen: list[int] = []
 
@@ -196,7 +246,7 @@ def test_a_replayed_dead_letter_keeps_its_priority(make_app: MakeApp) -> None:
     assert result.state is State.SUCCEEDED
 
 
-def test_with_normal_reserved_slots_a_p0_gets_through_a_flood_of_p9(make_app: MakeApp) -> None:
+def test_12_with_normal_reserved_slots_a_p0_gets_through_a_flood_of_p9(make_app: MakeApp) -> None:
     app = make_app(normal_reserved_slots=1)
 
     @app.task
@@ -212,7 +262,7 @@ def test_with_normal_reserved_slots_a_p0_gets_through_a_flood_of_p9(make_app: Ma
     assert len(urgent.intersection(running)) == 2
 
 
-def test_with_aging_a_low_message_is_reached_in_bounded_time(make_app: MakeApp) -> None:
+def test_12_with_aging_a_low_message_is_reached_in_bounded_time(make_app: MakeApp) -> None:
     app = make_app(aging_interval=10.0, aging_cap=9)
 
     @app.task

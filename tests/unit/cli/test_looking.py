@@ -11,7 +11,7 @@ def submit(app: App, *priorities: int, queue: str = "email") -> list[str]:
     return [app.submit("shop.report", (), {}, priority=p, queue=queue).id for p in priorities]
 
 
-def test_status_by_priority_prints_correctly(taskmq: Run, shop: App) -> None:
+def test_11_status_by_priority_prints_correctly(taskmq: Run, shop: App) -> None:
     """Seed §9 item 11."""
     submit(shop, *[0] * 104, *[9] * 3, *[5] * 12)
 
