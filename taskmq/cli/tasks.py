@@ -64,7 +64,7 @@ def tasks(ctx: click.Context, as_json: bool) -> None:
                 align="<<><",
                 columns=columns(),
                 elastic=(3,),
-                below=(3,),
+                below=(1, 2, 3),
             )
         )
 

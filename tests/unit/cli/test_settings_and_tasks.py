@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from taskmq.app import App
+from taskmq.cli import output
 from taskmq.cli.checks import database
 from taskmq.cli.views.settings import advice
 from taskmq.config import Config
@@ -140,6 +141,21 @@ def test_list_shows_where_a_call_goes_and_what_the_task_sets(taskmq: Run, shop: 
     assert answer.lines[3].endswith("time_limit=60, rate_limit=10/m")
     assert tasks["shop.sync"]["async"] is True
     assert tasks["shop.sync"]["options"] == {"time_limit": 60.0, "rate_limit": "10/m"}
+
+
+def test_list_on_a_narrow_terminal_cuts_neither_task_nor_queue(
+    taskmq: Run, shop: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, queue = f"shop.{'b' * 40}", f"queue-{'q' * 40}"
+    shop.task(name=name, queue=queue, time_limit=60)(lambda: None)
+    monkeypatch.setattr(output, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    answer = taskmq("list")
+
+    assert max(map(len, answer.lines)) <= 80
+    assert name in answer.out
+    assert queue in answer.out
 
 
 def test_list_shows_a_policy_by_what_it_sets(taskmq: Run, shop: App) -> None:
