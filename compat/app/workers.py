@@ -19,7 +19,7 @@ from taskmq.compat.exceptions import (
     WorkerLostError,
     caught_as_billiard,
 )
-from taskmq.compat.utils.log import task_logger
+from taskmq.compat.utils.log import name_tasks, task_logger
 from taskmq.home import main_module_name
 from taskmq.states import State
 
@@ -81,6 +81,7 @@ class _Told:
 
     def child_init(self, event: Any) -> None:
         self.app.set_current()
+        name_tasks()
         signals.worker_process_init.send(sender=None)
 
     def child_exit(self, event: Any) -> None:
@@ -89,6 +90,7 @@ class _Told:
     def worker_init(self, event: WorkerEvent) -> None:
         sender = WorkerHandle(self.app, event.worker)
         _set_up_logging()
+        name_tasks()
         for line in findings(self.app):
             log.warning("%s", line)
         signals.celeryd_init.send(

@@ -1,8 +1,13 @@
-"""Loggers under Celery's names: `get_task_logger(__name__)` is a child of `celery.task`."""
+"""Loggers under Celery's names: `get_task_logger(__name__)` is a child of `celery.task`.
+
+Under `taskmq worker` what is logged through them inside a task begins with the task's `name[id]`.
+"""
 
 from __future__ import annotations
 
 import logging
+
+from taskmq.logformat import IN_TASK
 
 __all__ = (
     "get_logger",
@@ -12,6 +17,7 @@ __all__ = (
     "worker_logger",
     "LOG_LEVELS",
     "mlevel",
+    "name_tasks",
 )
 
 base_logger = logging.getLogger("celery")
@@ -67,3 +73,26 @@ def mlevel(level: int | str | None) -> int:
             )
         return found
     return level or 0
+
+
+class _NamesTasks(logging.Handler):
+    """Writes nothing: tells the handlers above in which run a record was logged.
+
+    A handler, because a filter of a logger does not see what its children log.
+    """
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        from taskmq.compat._state import get_current_worker_task
+
+        task = get_current_worker_task()
+        if task is not None:
+            # Celery's names for the two, which a project's own format may use.
+            vars(record).update(task_name=task.name, task_id=task.request.id)
+            setattr(record, IN_TASK, f"{task.name}[{task.request.id}]")
+        return True
+
+
+def name_tasks() -> None:
+    """Have records of task loggers say in which run they were logged. Once per process."""
+    if not any(isinstance(handler, _NamesTasks) for handler in task_logger.handlers):
+        task_logger.addHandler(_NamesTasks())

@@ -6,22 +6,10 @@ import logging
 import sys
 
 from taskmq.errors import ConfigError
-from taskmq.printable import printable
+from taskmq.logformat import SafeFormatter
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "FATAL")
 _FORMAT = "%(asctime)s %(levelname)-8s [%(process)d] %(name)s: %(message)s"
-
-
-class SafeFormatter(logging.Formatter):
-    """Only a record begins at the left edge, whatever a task's name or an exception's message holds.
-
-    Further lines of a message or traceback are indented, other control characters escaped, so that
-    nothing a task logs can pass for a record of ours.
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record).rstrip()
-        return printable(text, multiline=True).replace("\n", "\n    ")
 
 
 def set_up_logging(level: str, logfile: str | None) -> None:

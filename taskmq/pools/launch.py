@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from taskmq.logformat import SafeFormatter
 from taskmq.pools import frames
 from taskmq.pools.child import Channel, ChildLoop, ChildSettings
 from taskmq.pools.child_process import GROUP_SIGNALS, be_a_child
@@ -135,9 +136,9 @@ def spawned() -> NoReturn:
         os.set_inheritable(fd, False)
         settings = _receive_settings(sock)
         if not logging.getLogger().handlers:
-            logging.basicConfig(
-                level=settings.log_level, format=settings.log_format or logging.BASIC_FORMAT
-            )
+            handler = logging.StreamHandler()
+            handler.setFormatter(SafeFormatter(settings.log_format or logging.BASIC_FORMAT))
+            logging.basicConfig(level=settings.log_level, handlers=[handler])
         sys.argv[:] = ["taskmq"]
         from taskmq.loading import install_alias, load_app
 

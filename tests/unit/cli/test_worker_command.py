@@ -14,9 +14,10 @@ import pytest
 
 import taskmq.worker.worker
 from taskmq.app import App
-from taskmq.cli.logs import SafeFormatter, set_up_logging
+from taskmq.cli.logs import set_up_logging
 from taskmq.cli.pidfile import PidFile
 from taskmq.cli.worker import expand
+from taskmq.logformat import SafeFormatter
 from taskmq.worker.options import WorkerOptions
 from tests.support.processes import processes
 from tests.support.waiting import wait_until
@@ -203,6 +204,15 @@ def test_nothing_that_is_logged_can_pass_for_a_record() -> None:
     text = SafeFormatter("%(levelname)s %(message)s").format(record)
 
     assert text == "INFO evil\n    2026 CRITICAL\\x1b[2J"
+
+
+def test_run_that_a_record_was_logged_in_comes_before_its_message() -> None:
+    record = logging.LogRecord("x", logging.INFO, __file__, 1, "paid %s", ("twice",), None)
+    record.in_task = "shop.pay[id-1]"
+    formatter = SafeFormatter("%(name)s: %(message)s")
+
+    # Each handler formats it anew.
+    assert [formatter.format(record) for _ in range(2)] == ["x: shop.pay[id-1]: paid twice"] * 2
 
 
 def test_logging_the_project_has_set_up_is_left_alone() -> None:
