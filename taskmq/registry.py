@@ -65,7 +65,9 @@ class Registry(Mapping[str, "Task[..., Any]"]):
 
     def own(self) -> list[Task[..., Any]]:
         """The application's tasks by name, without those that every App brings along."""
-        return [task for name, task in sorted(self._tasks.items()) if not name.startswith("taskmq.")]
+        return [
+            task for name, task in sorted(self._tasks.items()) if not name.startswith("taskmq.")
+        ]
 
     def modules(self) -> frozenset[str]:
         """The modules whose functions are tasks."""

@@ -304,7 +304,9 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda v: ascii(v).partition(" at 0x")[0][:30])
+@pytest.mark.parametrize(
+    ("name", "value"), WRONG, ids=lambda v: ascii(v).partition(" at 0x")[0][:30]
+)
 def test_wrong_header_is_a_decode_error_that_names_it(name: str, value: Any) -> None:
     with pytest.raises(DecodeError) as caught:
         read({name: value})
