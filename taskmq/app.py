@@ -12,28 +12,31 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from taskmq import ids
 from taskmq.clock import Clock, SystemClock
+from taskmq.codec.configured import Codecs
 from taskmq.config import BROKER_VARIABLE, Config, unknown_settings
+from taskmq.declaring import declaration
 from taskmq.errors import ConfigError
 from taskmq.home import calling_module, project_dir
 from taskmq.hooks import Hooks
 from taskmq.message import Message
-from taskmq.options import TASK_OPTIONS, SubmitKeywords, TaskKeywords, TaskOptions, unknown_options
+from taskmq.options import SubmitKeywords, TaskKeywords
 from taskmq.policy.steps import GATHER
 from taskmq.registry import Registry, check_task_name
 from taskmq.result import Result
 from taskmq.states import State
 from taskmq.stores import DISABLED, Stores
 from taskmq.submitting import MessageBuilder
-from taskmq.task import Task, task_name
+from taskmq.task import Task
 from taskmq.transports.urls import parse_url
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from taskmq.codec import Codec
+    from taskmq.declaring import BoundTaskDecorator, TaskDecorator
     from taskmq.results.base import ResultStore
     from taskmq.signature import Signature
-    from taskmq.task import AsyncTask, BoundTaskDecorator, TaskDecorator
+    from taskmq.task import AsyncTask
     from taskmq.transports.base import Transport
     from taskmq.transports.operators import Revoked
     from taskmq.waiting import Waiter
@@ -100,7 +103,7 @@ class App:
             transport=transport,
         )
         self._waiter: Waiter | None = None
-        self._codecs: dict[str, Codec] = {}
+        self._codecs = Codecs(self.config)
         self._builder = MessageBuilder(self)
         self.registry.add(Task(self, _gather, GATHER))
 
@@ -138,18 +141,8 @@ class App:
         """
         if fn is not None and not callable(fn):
             raise ConfigError(f"@app.task: options are keywords, as in name={fn!r}; got {fn!r}")
-        unknown_options(options, TASK_OPTIONS, "@task")
-        name = options.pop("name", None)
-        declared = TaskOptions(bind=bind, **options)
-
-        def declare(function: Callable[..., Any]) -> Task[..., Any]:
-            if not callable(function):
-                raise ConfigError(f"@app.task: decorates a function, got {function!r}")
-            return self.add_task(
-                self._task_class(self, function, name or task_name(function), declared)
-            )
-
-        return declare(fn) if fn is not None else declare
+        declare = declaration(self, self._task_class, {"bind": bind, **options})
+        return declare if fn is None else declare(fn)
 
     def add_task(self, task: Task[..., Any]) -> Task[..., Any]:
         """Register a task object under its name; `ConfigError` when another function has it."""
@@ -210,28 +203,15 @@ class App:
         the first is stored. Then every 500 are one transaction, all of them or none: when one fails with
         a `TransportError`, the batches before it are stored.
         """
-        messages = [self._message_of(call, options) for call in calls]
+        from taskmq.signature import as_call
+
+        messages = []
+        for call in calls:
+            task, args, kwargs, own = as_call(call)
+            messages.append(self.build_message(task, args, kwargs, {**options, **own}))
         for start in range(0, len(messages), SUBMIT_CHUNK):
             self.publish(messages[start : start + SUBMIT_CHUNK])
         return [self.result_of(message) for message in messages]
-
-    def _message_of(self, call: Any, defaults: Mapping[str, Any]) -> Message:
-        from taskmq.signature import Signature
-
-        if isinstance(call, Signature):
-            call = (call.task, call.args, call.kwargs, call.options)
-        if not isinstance(call, (tuple, list)) or not 1 <= len(call) <= 4:
-            raise ConfigError(
-                f"submit_many: a call is task.s(...) or (task, args, kwargs, options), got {call!r}"
-            )
-        task = call[0]
-        args = call[1] if len(call) > 1 else ()
-        kwargs = call[2] if len(call) > 2 else None
-        own = call[3] if len(call) > 3 else None
-        if own is not None and not isinstance(own, Mapping):
-            raise ConfigError(f"submit_many: options are a mapping, got {own!r} in {call!r}")
-        options: dict[str, Any] = {**defaults, **(own or {})}
-        return self.message(task, args, kwargs, **options)
 
     def message(
         self,
@@ -305,12 +285,7 @@ class App:
 
     def state(self, task_id: str) -> State:
         """Where a task stands: from its result, else from where its message is, else UNKNOWN."""
-        if self.results_with_messages:
-            return self.results.state(task_id)
-        # The message first: a worker writes the result before the message goes.
-        beside = self.transport.results.state(task_id)
-        record = self.results.get(task_id)
-        return record.state if record is not None and record.state.final else beside
+        return self._stores.state(task_id)
 
     def revoke(
         self, task_ids: Sequence[str], *, terminate: bool = False, reason: str = ""
@@ -370,23 +345,7 @@ class App:
 
     def codec_for(self, serializer: str | None) -> Codec:
         """The codec of a serializer; `ConfigError` when what it writes would not be read back."""
-        name = serializer or self.config.serializer
-        codec = self._codecs.get(name)
-        if codec is None:
-            from taskmq.codec import Codec
-
-            if name != "json" and name not in self.config.accept_content:
-                accepted = ", ".join(self.config.accept_content)
-                raise ConfigError(
-                    f"serializer {name!r} is not in Config.accept_content ({accepted}): workers would "
-                    "refuse what it writes"
-                )
-            codec = self._codecs[name] = Codec(
-                serializer=name,
-                accept=tuple(self.config.accept_content),
-                max_body=self.config.max_body,
-            )
-        return codec
+        return self._codecs.named(serializer)
 
     def close(self) -> None:
         """Close transport and result store; idempotent, and the next use opens them again."""

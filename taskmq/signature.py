@@ -265,6 +265,26 @@ class Signature(Call, Generic[R]):
         )
 
 
+def as_call(
+    call: Any,
+) -> tuple[Task[..., Any] | str, Sequence[Any], Mapping[str, Any] | None, Options]:
+    """Task, arguments and options of `task.s(...)` or of `(task or name, args, kwargs, options)`.
+
+    The end of such a tuple may be left out; `ConfigError` for anything else.
+    """
+    if isinstance(call, Signature):
+        return call.task, call.args, call.kwargs, call.options
+    if not isinstance(call, (tuple, list)) or not 1 <= len(call) <= 4:
+        raise ConfigError(
+            f"submit_many: a call is task.s(...) or (task, args, kwargs, options), got {call!r}"
+        )
+    left_out: list[Any] = [(), None, None][len(call) - 1 :]
+    task, args, kwargs, options = list(call) + left_out
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigError(f"submit_many: options are a mapping, got {options!r} in {call!r}")
+    return task, args, kwargs, options or {}
+
+
 def merged(outer: Options, own: Options) -> dict[str, Any]:
     """The options of a part: its own, else those around it; links add up. None leaves an option out."""
     given = {name: value for name, value in own.items() if value is not None}

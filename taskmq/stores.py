@@ -14,6 +14,7 @@ from taskmq.transports.base import Settings, Transport
 
 if TYPE_CHECKING:
     from taskmq.results.base import ResultStore
+    from taskmq.states import State
 
 #: The `result_url` under which no task keeps a result.
 DISABLED = "disabled"
@@ -81,6 +82,15 @@ class Stores:
                     transport.open()
                     self._elsewhere = transport
         return self._elsewhere.results
+
+    def state(self, task_id: str) -> State:
+        """Where a task stands: from its result, else from where its message is, else UNKNOWN."""
+        if self.with_messages:
+            return self.results.state(task_id)
+        # The message first: a worker writes the result before the message goes.
+        beside = self.transport.results.state(task_id)
+        record = self.results.get(task_id)
+        return record.state if record is not None and record.state.final else beside
 
     def close(self) -> None:
         """Close what is open; the next use opens it again."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from taskmq.errors import ConfigError
-from taskmq.home import main_module_name
 from taskmq.options import SubmitKeywords, TaskOptions
 from taskmq.registry import check_task_name
 from taskmq.shape import Shape
@@ -128,15 +127,6 @@ class Task(Generic[P, R]):
         return Signature(self, args, kwargs, immutable=True)
 
 
-def task_name(fn: Callable[..., Any]) -> str:
-    """`module.function`, the name a task has unless it is given one."""
-    module = getattr(fn, "__module__", None) or type(fn).__module__
-    if module == "__main__":
-        module = main_module_name()
-    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
-    return f"{module}.{name.replace('<locals>.', '')}"
-
-
 if TYPE_CHECKING:
 
     class AsyncTask(Task[P, R]):
@@ -144,23 +134,3 @@ if TYPE_CHECKING:
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:  # type: ignore[override]
             ...
-
-    class TaskDecorator(Protocol):
-        """`@app.task(...)` on a function or an `async def`."""
-
-        @overload
-        def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
-
-        @overload
-        def __call__(self, fn: Callable[P, R], /) -> Task[P, R]: ...
-
-    class BoundTaskDecorator(Protocol):
-        """`@app.task(bind=True, ...)`: the function takes the context first, its callers do not."""
-
-        @overload
-        def __call__(
-            self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
-        ) -> AsyncTask[P, R]: ...
-
-        @overload
-        def __call__(self, fn: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
