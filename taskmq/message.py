@@ -128,4 +128,3 @@ class DeadLetter(NamedTuple):
     died_at: float
     deliveries: int
     yields: int
-    raw: bool = False

@@ -85,7 +85,6 @@ def succeeded(
     content_type: str,
     *,
     now: float,
-    result_expires: float | None,
 ) -> Consequence:
     """What follows a task that returned; `body` is its encoded value, None for none.
 

@@ -60,8 +60,3 @@ class LeaseWatch:
             if monotonic - first >= self._gap and monotonic >= self._not_before:
                 out.append(key)
         return sorted(out)
-
-    @property
-    def watching(self) -> bool:
-        """Whether a second look is owed."""
-        return bool(self._first)

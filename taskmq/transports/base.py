@@ -278,4 +278,3 @@ class TransportURL:
     scheme: str
     location: str
     options: Mapping[str, str] = field(default_factory=dict)
-    raw: str = ""

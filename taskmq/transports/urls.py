@@ -56,7 +56,7 @@ def parse_url(url: str, *, setting: str = "broker_url") -> TransportURL:
     location = unquote(location)
     if scheme == "sqlite":
         location = _sqlite_path(location, where)
-    return TransportURL(scheme=scheme, location=location, options=_options(query, where), raw=url)
+    return TransportURL(scheme=scheme, location=location, options=_options(query, where))
 
 
 def _unknown(scheme: str, setting: str) -> str:

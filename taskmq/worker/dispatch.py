@@ -61,8 +61,7 @@ class Dispatcher:
     def begin(self, delivery: Delivery) -> None:
         """Give a started delivery to the pool, which has a free slot for it."""
         message = delivery.message
-        clock = self._app.clock
-        running = self._held.begin(delivery, since=clock.monotonic(), started_at=clock.now())
+        running = self._held.begin(delivery, started_at=self._app.clock.now())
         hard, soft = message.time_limit, message.soft_time_limit
         if hard is None or soft is None:
             hard, soft = self._limits(message.task, hard, soft)

@@ -11,13 +11,12 @@ from taskmq.policy.stable_heap import StableHeap
 class Running:
     """One delivery in the pool."""
 
-    __slots__ = ("delivery", "lost", "number", "revoked_for", "since", "started_at")
+    __slots__ = ("delivery", "lost", "number", "revoked_for", "started_at")
 
-    def __init__(self, number: int, delivery: Delivery, since: float, started_at: float) -> None:
+    def __init__(self, number: int, delivery: Delivery, started_at: float) -> None:
         self.number = number
         self.delivery = delivery
-        # monotonic and wall time of the start
-        self.since = since
+        # wall time
         self.started_at = started_at
         # Its lease was lost: what comes of it changes nothing any more.
         self.lost = False
@@ -41,11 +40,11 @@ class Holding:
         """How many wait for a slot."""
         return len(self._unstarted)
 
-    def begin(self, delivery: Delivery, *, since: float, started_at: float) -> Running:
+    def begin(self, delivery: Delivery, *, started_at: float) -> Running:
         """A delivery goes to the pool, under a number of its own."""
         self._unstarted.remove(delivery.seq)
         self._next_number += 1
-        running = Running(self._next_number, delivery, since, started_at)
+        running = Running(self._next_number, delivery, started_at)
         self.running[running.number] = running
         return running
 

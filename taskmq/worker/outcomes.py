@@ -105,11 +105,7 @@ class Settling:
         then = NOTHING
         if message.follow is not None:
             then = following.succeeded(
-                message,
-                completion.body or b"null",
-                completion.content_type,
-                now=now,
-                result_expires=self.result_expires,
+                message, completion.body or b"null", completion.content_type, now=now
             )
         return Outcome(
             delivery=delivery,

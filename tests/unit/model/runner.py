@@ -85,7 +85,7 @@ class Runner:
             delivery=delivery,
             verb=Verb.FINISH,
             result=self.record(message, State.SUCCEEDED, body),
-            then=following.succeeded(message, body, content_type, now=now, result_expires=kept),
+            then=following.succeeded(message, body, content_type, now=now),
         )
 
     def record(self, message: Any, state: State, body: bytes) -> ResultRecord | None:

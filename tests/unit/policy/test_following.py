@@ -66,7 +66,7 @@ def test_result_in_another_content_type_reaches_the_next_step_unopened() -> None
     body, content_type = pickling.encode_value({1, 2})
     done = message(follow={"chain": [sig("next", 3)]})
 
-    (step,) = succeeded(done, body, content_type, now=NOW, result_expires=None).submits
+    (step,) = succeeded(done, body, content_type, now=NOW).submits
 
     assert step.content_type == JSON
     assert pickling.decode_body(step.body, step.content_type)[0] == [{1, 2}, 3]
@@ -75,7 +75,7 @@ def test_result_in_another_content_type_reaches_the_next_step_unopened() -> None
 def test_task_without_a_value_passes_none_on() -> None:
     done = message(follow={"chain": [sig("next")]})
 
-    (step,) = succeeded(done, None, JSON, now=NOW, result_expires=None).submits
+    (step,) = succeeded(done, None, JSON, now=NOW).submits
 
     assert arguments(step)[0] == [None]
 

@@ -70,7 +70,7 @@ def message(task: str = "first", follow: Any = None, **fields: Any) -> Message:
 
 def after_success(of: Message, result: Any = 5) -> Consequence:
     body, content_type = Codec().encode_value(result)
-    return succeeded(of, body, content_type, now=NOW, result_expires=60.0)
+    return succeeded(of, body, content_type, now=NOW)
 
 
 def after_failure(of: Message, state: State = State.FAILED) -> Consequence:

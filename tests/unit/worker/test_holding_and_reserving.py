@@ -16,7 +16,7 @@ from tests.unit.worker.values import delivery
 def holding(*, running: int, unstarted: int) -> Holding:
     held = Holding()
     for _ in range(running):
-        held.begin(delivery(), since=0.0, started_at=0.0)
+        held.begin(delivery(), started_at=0.0)
     for _ in range(unstarted):
         held.hold(delivery(started=False))
     return held
@@ -82,9 +82,9 @@ def test_waiting_deliveries_start_in_sort_order_whatever_order_they_came_in() ->
 
 def test_a_number_is_never_used_twice() -> None:
     held = Holding()
-    first = held.begin(delivery(), since=0, started_at=0)
+    first = held.begin(delivery(), started_at=0)
     del held.running[first.number]
-    assert held.begin(delivery(), since=0, started_at=0).number != first.number
+    assert held.begin(delivery(), started_at=0).number != first.number
 
 
 def test_reserved_slots_count_what_runs_by_the_priority_it_was_taken_with() -> None:
