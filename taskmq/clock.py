@@ -9,9 +9,13 @@ from typing import Protocol
 class Clock(Protocol):
     """`now()` is wall time as seconds since the epoch, `monotonic()` never steps back."""
 
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Seconds since the epoch; may be set back by whoever sets the machine's clock."""
+        ...
 
-    def monotonic(self) -> float: ...
+    def monotonic(self) -> float:
+        """Seconds since some moment; only for spans, and only inside this process."""
+        ...
 
 
 class SystemClock:

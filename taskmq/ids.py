@@ -28,6 +28,7 @@ class IdSource:
         self._tail = 0
 
     def number(self) -> int:
+        """The next id; larger than those this process made before, whatever the clock does."""
         with self._lock:
             ms = time.time_ns() // 1_000_000
             pid = os.getpid()

@@ -39,9 +39,13 @@ class Serializer(Protocol):
 
     encoding: str
 
-    def dump(self, value: Any) -> bytes: ...
+    def dump(self, value: Any) -> bytes:
+        """The value as bytes."""
+        ...
 
-    def load(self, body: bytes, hook: Hook) -> Any: ...
+    def load(self, body: bytes, hook: Hook) -> Any:
+        """The value of bytes; `hook` is given each mapping, to make a typed value of it."""
+        ...
 
 
 def check_installed(name: str, where: str) -> None:

@@ -21,6 +21,7 @@ class Window(NamedTuple):
     high: int = MAX_PRIORITY
 
     def admits(self, priority: int) -> bool:
+        """Whether a message of this priority may be taken."""
         return self.low <= priority <= self.high
 
 
@@ -56,6 +57,7 @@ class Budget:
 
     @property
     def bounded(self) -> bool:
+        """Whether either class has a bound at all."""
         return self.above_normal is not None or self.below_urgent is not None
 
     def window(self) -> Window | None:
@@ -105,6 +107,7 @@ class Head(NamedTuple):
 
     @property
     def sort_key(self) -> tuple[int, float, int]:
+        """The order of claims, smallest first (DESIGN §4)."""
         return (-self.effective, self.visible_at, self.seq)
 
 

@@ -48,9 +48,11 @@ class RateState(NamedTuple):
     closed_until: float = 0.0
 
     def has_token(self, now: float) -> bool:
+        """Whether a message of this key may start at once."""
         return self.next_at <= now and self.closed_until <= now
 
     def closed(self, now: float) -> bool:
+        """Whether a turn has booked as many tokens as it may, so that its lane is left out of the heads."""
         return self.closed_until > now
 
 

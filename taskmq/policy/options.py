@@ -27,27 +27,33 @@ class Options:
         self._values = values
 
     def get(self, name: str) -> Any:
+        """As it is written; None when it is not there."""
         return self._values.get(name)
 
     def text(self, name: str) -> str | None:
+        """Text that is not empty."""
         value = self._values.get(name)
         return value if isinstance(value, str) and value else None
 
     def count(self, name: str) -> int | None:
+        """An int above 0."""
         value = self._values.get(name)
         return value if isinstance(value, int) and value is not True and value > 0 else None
 
     def seconds(self, name: str) -> float | None:
+        """A span of time, from 0."""
         value = self._values.get(name)
         return float(value) if _is_number(value) and value >= 0 else None
 
     def priority(self, fallback: int) -> int:
+        """A priority in range, else `fallback`."""
         value = self._values.get("priority")
         if type(value) is int and MIN_PRIORITY <= value <= MAX_PRIORITY:
             return value
         return fallback
 
     def ack(self, fallback: AckMode) -> AckMode:
+        """When it is acknowledged, else `fallback`."""
         try:
             return AckMode(self._values.get("ack"))
         except ValueError:
@@ -69,18 +75,21 @@ class Options:
         return now + span if span is not None else _moment(self._values.get("expires"))
 
     def rate(self) -> Rate | None:
+        """The rate limit, written as [key, seconds between starts]."""
         pair = self._pair("rate")
         if pair is None or not _is_number(pair[1]) or pair[1] <= 0:
             return None
         return Rate(pair[0], float(pair[1]))
 
     def concurrency(self) -> ConcurrencyKey | None:
+        """The concurrency key, written as [key, limit]."""
         pair = self._pair("concurrency")
         if pair is None or type(pair[1]) is not int or pair[1] < 1:
             return None
         return ConcurrencyKey(pair[0], pair[1])
 
     def headers(self) -> dict[str, Any]:
+        """A copy; empty where there are none."""
         value = self._values.get("headers")
         return dict(value) if isinstance(value, Mapping) else {}
 

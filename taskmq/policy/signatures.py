@@ -139,6 +139,7 @@ def kind_of(sig: Sig) -> str:
 
 
 def options_of(sig: Sig) -> Mapping[str, Any]:
+    """A signature's options; empty where it has none that can be read."""
     value = sig.get("options")
     return value if isinstance(value, Mapping) else {}
 

@@ -46,10 +46,12 @@ class ChildSettings:
     log_format: str = ""
 
     def as_json(self) -> dict[str, Any]:
+        """As the setup frame carries them."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ChildSettings:
+        """Of a setup frame."""
         return cls(**values)
 
 
@@ -97,9 +99,11 @@ class Channel:
         return found
 
     def fileno(self) -> int:
+        """The descriptor it is kept on."""
         return self._sock.fileno()
 
     def close(self) -> None:
+        """The coordinator sees the end of this child."""
         self._sock.close()
 
     def _read(self) -> None:

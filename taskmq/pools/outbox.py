@@ -22,6 +22,7 @@ class Outbox:
 
     @property
     def fd(self) -> int:
+        """Readable when there is something to take."""
         return self._read.fileno()
 
     def put(self, completion: Completion) -> None:

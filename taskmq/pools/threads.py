@@ -99,6 +99,7 @@ class RunThreads:
             thread.start()
 
     def put(self, run: ThreadRun) -> None:
+        """Have the next free thread perform it."""
         self._queue.put(run)
 
     def stop(self, *, busy: int) -> None:

@@ -79,6 +79,7 @@ class Coordinator:
 
     @property
     def stage(self) -> Stage:
+        """Whether it works, drains, or only settles."""
         return self.ladder.stage
 
     def open(self) -> None:

@@ -14,6 +14,7 @@ class Renewal:
         self.next_at = now + self._interval
 
     def due(self, now: float) -> bool:
+        """Whether to renew now."""
         return now >= self.next_at
 
     def done(self, now: float) -> None:

@@ -82,6 +82,7 @@ class Ladder:
         self._end_by = now + (SETTLE_GRACE if hurried else max(SETTLE_GRACE, self._lease))
 
     def stopped(self) -> None:
+        """The loop may end."""
         self.stage = Stage.STOPPED
 
 

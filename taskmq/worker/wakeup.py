@@ -59,6 +59,7 @@ class Wakeup:
             return b""
 
     def close(self) -> None:
+        """Close both ends; whoever still rings is not heard."""
         self._read.close()
         self._write.close()
 

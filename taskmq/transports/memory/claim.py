@@ -56,6 +56,7 @@ class Claim:
         self.refused: list[Delivery] = []
 
     def run(self) -> None:
+        """Carry it out; the result is in `deliveries` and `refused`."""
         self._fill_slots()
         window = self._budget.window()
         room = self._request.room

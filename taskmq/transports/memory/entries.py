@@ -51,6 +51,7 @@ class Entry:
 
     @property
     def sort_key(self) -> tuple[int, float, int]:
+        """The order of claims, smallest first."""
         return (-self.message.priority, self.visible_at, self.seq)
 
     @property
@@ -61,6 +62,7 @@ class Entry:
 
     @property
     def state(self) -> State:
+        """What its place means to whoever asks for its task."""
         if self.place is Place.RUNNING:
             return State.RUNNING
         if self.place is Place.RESERVED:

@@ -28,6 +28,7 @@ class Lane:
         self._set: dict[int, int] = {}
 
     def add(self, entry: Entry) -> None:
+        """Let it wait here, in its band."""
         band = entry.message.priority
         heap = self._bands.get(band)
         if heap is None:
@@ -37,6 +38,7 @@ class Lane:
             self._set[band] = self._set.get(band, 0) + 1
 
     def remove(self, entry: Entry) -> None:
+        """It waits here no more; `KeyError` when it did not."""
         band = entry.message.priority
         self._bands[band].remove(entry.seq)
         if not entry.yieldable:
@@ -52,6 +54,7 @@ class Lane:
                 yield entry
 
     def first(self, band: int) -> Entry | None:
+        """The head of a band."""
         found = self._bands[band].peek() if band in self._bands else None
         return found[2] if found else None
 

@@ -24,9 +24,11 @@ class Rates:
         self._booked: dict[str, int] = {}
 
     def begin_turn(self) -> None:
+        """Count bookings anew."""
         self._booked.clear()
 
     def state(self, key: str) -> RateState:
+        """Of a key nobody has used yet: a token at once."""
         return self._states.get(key, RateState())
 
     def take(self, entry: Entry, now: float) -> float:
@@ -55,6 +57,7 @@ class Keys:
         self._blocked: dict[str, StableHeap[Entry]] = {}
 
     def holders(self, key: str) -> list[Entry]:
+        """Those that count against the key."""
         return list(self._holders.get(key, {}).values())
 
     def admit(self, entry: Entry, key: ConcurrencyKey) -> tuple[bool, Entry | None]:

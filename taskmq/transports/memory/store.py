@@ -82,6 +82,7 @@ class Store:
         return entry
 
     def is_live(self, message: Message) -> bool:
+        """Whether a message of this message_id waits or is held."""
         return message.message_id in self._by_message
 
     def of_task(self, task_id: str) -> list[Entry]:
@@ -188,6 +189,7 @@ class Store:
         )
 
     def put_result(self, record: ResultRecord) -> None:
+        """Write a record; a final one wakes whoever waits for it."""
         self.results[record.task_id] = record
         if record.state.final:
             self.changed.notify_all()

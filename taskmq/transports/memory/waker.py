@@ -65,6 +65,7 @@ class Waker:
         self._lock = threading.Lock()
 
     def wake(self) -> None:
+        """End every wait that is under way, and the next of each thread that is between two."""
         with self._lock:
             bells = list(self._bells)
         for bell in bells:

@@ -36,6 +36,7 @@ class LaneSet(NamedTuple):
 
     @classmethod
     def of(cls, lanes: Iterable[Lane]) -> LaneSet:
+        """These lanes."""
         chosen = tuple(lanes)
         return cls(
             chosen,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from random import Random
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from taskmq.clock import Clock
 from taskmq.message import Message
+from taskmq.policy.endings import Circumstances
 from taskmq.policy.following import Consequence
 from taskmq.transports.base import Settings
 from taskmq.transports.sqlite.catalog import Catalog
@@ -17,13 +18,6 @@ from taskmq.transports.sqlite.store import Store
 from taskmq.transports.sqlite.times import micros
 
 T = TypeVar("T")
-
-
-class Ending(TypedDict):
-    """What `policy.endings` needs besides the message."""
-
-    now: float
-    result_expires: float | None
 
 
 class Tx:
@@ -109,9 +103,9 @@ class Tx:
         found = self.row("SELECT reason FROM revoked WHERE task_id = ?", (task_id,))
         return None if found is None else str(found[0])
 
-    def ending(self) -> Ending:
+    def ending(self) -> Circumstances:
         """The arguments every function of `policy.endings` takes."""
-        return {"now": self.time, "result_expires": self.settings.result_expires}
+        return Circumstances(now=self.time, result_expires=self.settings.result_expires)
 
 
 class Engine:
