@@ -42,9 +42,9 @@ def apply_eagerly(task: Task, args: Any, kwargs: Any, options: Mapping[str, Any]
     task_id = options.get("task_id") or uuid()
     given = checked(app, task.name, options)
     link, link_error = given.pop("link", None), given.pop("link_error", None)
-    given.pop("task_id", None)
+    given["task_id"] = task_id
     call = routed(app, task.name, given, args, kwargs, task)
-    message = build(app, task.name, args, kwargs, task=task, task_id=task_id, options=call)
+    message = build(app, task.name, args, kwargs, task=task, options=call)
     decoded_args, decoded_kwargs, _ = app.engine.codec.decode_body(
         message.body, message.content_type, message.content_encoding
     )

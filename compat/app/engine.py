@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,7 +12,7 @@ from taskmq.compat.app.pools import pool_settings
 from taskmq.compat.app.queues import Queues
 from taskmq.compat.app.scale import Scale
 from taskmq.compat.app.settings import Settings
-from taskmq.compat.exceptions import ImproperlyConfigured
+from taskmq.compat.exceptions import ImproperlyConfigured, QueueNotFound
 from taskmq.config import BROKER_VARIABLE, CONTENT_TYPES, MIB, Config, QueueConfig, unknown_settings
 from taskmq.errors import ConfigError
 from taskmq.states import AckMode
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from taskmq.compat.app.task import Task
 
 __all__ = ("engine_config", "task_options", "ack_mode", "seconds", "serializer_name")
+
+log = logging.getLogger("taskmq.compat")
 
 #: Where messages and results are when a project names no broker. Celery's default is a RabbitMQ on this
 #: machine; TaskMQ's is a file beside the project.
@@ -100,9 +103,7 @@ def task_options(task: Task, conf: Settings) -> dict[str, Any]:
     scale = Scale(conf.task_priority_scale)
     rate = None if conf.worker_disable_rate_limits else task.rate_limit
     return {
-        "queue": task.app.amqp.router.route(task._get_exec_options(), task.name, task=task)[
-            "queue"
-        ],
+        "queue": _queue_of(task),
         "priority": scale.declared(task.priority, f"task {task.name}: priority"),
         "ack": ack_mode(task.acks_late, task.reject_on_worker_lost),
         "rate_limit": rate or None,
@@ -115,6 +116,19 @@ def task_options(task: Task, conf: Settings) -> dict[str, Any]:
             else None
         ),
     }
+
+
+def _queue_of(task: Task) -> str:
+    queues, options = task.app.amqp.queues, task._get_exec_options()
+    try:
+        queue: str = task.app.amqp.router.route(options, task.name, task=task)["queue"]
+    except (ImproperlyConfigured, QueueNotFound):
+        raise
+    except Exception:
+        # A router of the project's own that looks at the arguments; it is asked again at each call.
+        log.debug("task %s cannot be routed without arguments", task.name, exc_info=True)
+        return queues.named(options["queue"]) if "queue" in options else queues.default
+    return queue
 
 
 def _broker_url(conf: Settings) -> str:

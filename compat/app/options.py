@@ -112,30 +112,35 @@ _AS_THEY_ARE = (
 def engine_options(app: Celery, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Checked and routed options as the engine takes them; what follows the call is not among them.
 
-    Raises `PriorityError` for a priority out of range, `ImproperlyConfigured` for a time or a serializer
-    that is none, ValueError for a soft time limit above the hard one.
+    Only what is set: a call that says nothing costs the engine nothing. Raises `PriorityError` for a
+    priority out of range, `ImproperlyConfigured` for a time or a serializer that is none, ValueError for
+    a soft time limit above the hard one.
     """
-    where = f"task {name}"
     made: dict[str, Any] = {key: options[key] for key in _AS_THEY_ARE if key in options}
-    made["priority"] = app.scale.given(options.get("priority"), f"{where}: priority")
-    made["parent_priority"] = _inherited(app)
-    made["countdown"] = _countdown(options.get("countdown"), where)
-    if options.get("eta") is not None and made["countdown"] is None:
-        made["eta"] = moment(app, options["eta"], f"{where}: eta")
-    made["expires"] = _expires(app, options.get("expires"), name)
+    if options.get("priority") is not None:
+        made["priority"] = app.scale.given(options["priority"], f"task {name}: priority")
+    else:
+        made["parent_priority"] = _inherited(app)
+    countdown = _countdown(options.get("countdown"), name)
+    if countdown is not None:
+        made["countdown"] = countdown
+    elif options.get("eta") is not None:
+        made["eta"] = moment(app, options["eta"], f"task {name}: eta")
+    if options.get("expires") is not None:
+        made["expires"] = _expires(app, options["expires"], name)
     if options.get("serializer") is not None:
-        made["serializer"] = serializer_name(options["serializer"], f"{where}: serializer")
+        made["serializer"] = serializer_name(options["serializer"], f"task {name}: serializer")
     if "ignore_result" in options:
         made["ignore_result"] = bool(options["ignore_result"])
-    hard, soft = options.get("time_limit"), options.get("soft_time_limit")
+    hard, soft = options.get("time_limit") or None, options.get("soft_time_limit") or None
     if hard and soft and soft > hard:
         raise ValueError("soft_time_limit must be less than or equal to time_limit")
-    made["time_limit"], made["soft_time_limit"] = hard or None, soft or None
-    headers = dict(options.get("headers") or {})
+    made["time_limit"], made["soft_time_limit"] = hard, soft
+    headers = options.get("headers")
     if options.get("shadow"):
-        headers["shadow"] = options["shadow"]
-    made["headers"] = headers or None
-    return made
+        headers = {**(headers or {}), "shadow": options["shadow"]}
+    made["headers"] = dict(headers) if headers else None
+    return {key: value for key, value in made.items() if value is not None}
 
 
 def ancestors(options: dict[str, Any]) -> None:
@@ -154,10 +159,12 @@ def routed(
     A priority that only the route names is a declaration: the task's own, and an inherited one, win.
     """
     found = app.amqp.router.route(options, name, args, kwargs, task)
-    if "priority" not in options and (
-        (task is not None and task.priority is not None) or _inherited(app) is not None
+    if (
+        "priority" in found
+        and "priority" not in options
+        and ((task is not None and task.priority is not None) or _inherited(app) is not None)
     ):
-        found.pop("priority", None)
+        del found["priority"]
     return found
 
 
@@ -178,20 +185,20 @@ def follow_of(app: Celery, options: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _inherited(app: Celery) -> int | None:
     """The priority a call takes from the task it is made in, under `task_inherit_parent_priority`."""
-    if not app.conf.task_inherit_parent_priority:
-        return None
     parent = get_current_worker_task()
     context = parent.request._engine if parent is not None else None
-    return context.priority if context is not None else None
+    if context is None or not app.conf.task_inherit_parent_priority:
+        return None
+    return context.priority
 
 
-def _countdown(value: Any, where: str) -> float | None:
+def _countdown(value: Any, name: str) -> float | None:
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ImproperlyConfigured(f"{where}: countdown is a number of seconds, got {value!r}")
+        raise ImproperlyConfigured(f"task {name}: countdown is a number of seconds, got {value!r}")
     # Celery takes a countdown below 0 as one that is over.
     return float(value) if value > 0 else None
 

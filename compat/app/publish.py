@@ -10,6 +10,7 @@ from kombu.exceptions import EncodeError
 from taskmq import errors
 from taskmq.compat import signals
 from taskmq.compat._state import get_current_worker_task
+from taskmq.compat.app.adapter import AdapterTask
 from taskmq.compat.app.options import ancestors, checked, engine_options, follow_of, routed
 from taskmq.compat.exceptions import OperationalError
 from taskmq.ids import uuid
@@ -40,12 +41,10 @@ def publish(
     """
     given = checked(app, name, options)
     call = routed(app, name, given, args, kwargs, task)
-    task_id = call.pop("task_id", None) or uuid()
-    call["headers"] = dict(call.get("headers") or {})
     ancestors(call)
     if signals.before_task_publish or signals.after_task_publish:
-        return _with_signals(app, name, args, kwargs, task, task_id, call)
-    message = build(app, name, args, kwargs, task=task, task_id=task_id, options=call)
+        return _with_signals(app, name, args, kwargs, task, call)
+    message = build(app, name, args, kwargs, task=task, options=call)
     submit(app, [message])
     return result_for(app, message)
 
@@ -57,15 +56,24 @@ def build(
     kwargs: Any,
     *,
     task: Task | None,
-    task_id: str,
     options: Mapping[str, Any],
 ) -> Message:
-    """The message of one call whose options are checked and routed; nothing is submitted."""
+    """The message of one call whose options are checked and routed; nothing is submitted.
+
+    It gets an id where the options name none.
+    """
     engine = app.engine
     made = engine_options(app, name, options)
-    made["task_id"] = task_id
-    made["follow"] = follow_of(app, options)
+    follow = follow_of(app, options)
+    if follow is not None:
+        made["follow"] = follow
     target: Any = engine.registry.get(name, name) if task is not None else name
+    if isinstance(target, AdapterTask):
+        # What the task says anyway is left to its plan.
+        declared = target.options
+        for option in ("queue", "time_limit", "soft_time_limit"):
+            if option in made and made[option] == getattr(declared, option):
+                del made[option]
     try:
         return engine.message(target, _sequence(args, name), _mapping(kwargs, name), **made)
     except errors.EncodeError as exc:
@@ -99,11 +107,11 @@ def _with_signals(
     args: Any,
     kwargs: Any,
     task: Task | None,
-    task_id: str,
     options: dict[str, Any],
 ) -> AsyncResult:
     """Publish between the two signals; receivers may change the headers."""
-    custom = options["headers"]
+    task_id = options.setdefault("task_id", uuid())
+    custom = options["headers"] = dict(options.get("headers") or {})
     headers: dict[str, Any] = {
         **custom,
         "lang": "py",
@@ -130,7 +138,7 @@ def _with_signals(
     )
     # What a receiver added or changed travels with the message; the fixed ones have places of their own.
     custom.update({k: v for k, v in headers.items() if k not in sent or v != sent[k]})
-    message = build(app, name, args, kwargs, task=task, task_id=task_id, options=options)
+    message = build(app, name, args, kwargs, task=task, options=options)
     submit(app, [message])
     signals.after_task_publish.send(sender=name, **common)
     return result_for(app, message)

@@ -53,6 +53,9 @@ class Router:
     def __init__(self, routes: Any, queues: Queues) -> None:
         self.queues = queues
         self._routers = [_router(route) for route in _route_list(routes)]
+        # Mappings answer by name alone, so they are asked once for each.
+        self._by_name = all(isinstance(router, MapRoute) for router in self._routers)
+        self._known: dict[str, dict[str, Any]] = {}
 
     def route(
         self,
@@ -67,10 +70,15 @@ class Router:
         A routing key (with or without an exchange) names the queue that is bound to it.
         """
         given = {key: value for key, value in options.items() if value is not None}
-        if "queue" in given and not self._routers:
+        if not self._routers:
             merged = given
+        elif self._by_name and name in self._known:
+            merged = {**self._known[name], **given}
         else:
-            merged = {**self._lookup(name, args, kwargs or {}, options, task), **given}
+            found = self._lookup(name, args, kwargs or {}, options, task)
+            if self._by_name and task is not None:
+                self._known[name] = found
+            merged = {**found, **given}
         queue = merged.get("queue")
         exchange = merged.pop("exchange", None)
         routing_key = merged.pop("routing_key", None)

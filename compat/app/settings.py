@@ -33,11 +33,16 @@ class Source:
     def __init__(self, origin: Any, namespace: str | None = None) -> None:
         self.origin = origin
         self.prefix = f"{namespace.rstrip('_')}_" if namespace else ""
+        self._is_mapping = isinstance(origin, Mapping)
+        self._spelt: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def get(self, name: str, key: str) -> Any:
         """The value of a setting asked for as `key`; `_MISSING` when it is not there."""
         found: dict[str, Any] = {}
-        for spelling in self._spellings(name, key):
+        spellings = self._spelt.get((name, key))
+        if spellings is None:
+            spellings = self._spelt[name, key] = self._spellings(name, key)
+        for spelling in spellings:
             value = self._read(spelling)
             if value is not _MISSING:
                 found[spelling] = value
@@ -53,7 +58,7 @@ class Source:
 
     def names(self) -> Iterator[str]:
         """The settings that stand here, by name; unknown ones as they are written."""
-        names = self.origin if isinstance(self.origin, Mapping) else dir(self.origin)
+        names = self.origin if self._is_mapping else dir(self.origin)
         for name in names:
             if not isinstance(name, str) or name.startswith("_"):
                 continue
@@ -64,17 +69,17 @@ class Source:
             else:
                 yield canonical(name) if name in NEW_NAMES else name
 
-    def _spellings(self, name: str, key: str) -> list[str]:
+    def _spellings(self, name: str, key: str) -> tuple[str, ...]:
         if self.prefix:
             spellings = [self.prefix + name.upper(), self.prefix + key]
         elif name in OPTIONS:
             spellings = [name, *OPTIONS[name].old]
         else:
             spellings = [key]
-        return list(dict.fromkeys(spellings))
+        return tuple(dict.fromkeys(spellings))
 
     def _read(self, spelling: str) -> Any:
-        if isinstance(self.origin, Mapping):
+        if self._is_mapping:
             return self.origin.get(spelling, _MISSING)
         return getattr(self.origin, spelling, _MISSING)
 

@@ -200,13 +200,13 @@ class Task(BoundToApp):
         return publish(app, self.name, args, kwargs, task=self, options=given)
 
     def _get_exec_options(self) -> dict[str, Any]:
-        found = ((name, getattr(self, name, None)) for name in _EXEC_OPTIONS)
-        own_serializer = self.app.conf.task_serializer
-        return {
-            name: value
-            for name, value in found
-            if value is not None and not (name == "serializer" and value == own_serializer)
+        found = {
+            name: value for name in _EXEC_OPTIONS if (value := getattr(self, name)) is not None
         }
+        # Every task has one since it was bound; only another one than the app's has to be said.
+        if found.get("serializer") == self.app.engine.config.serializer:
+            del found["serializer"]
+        return found
 
     def shadow_name(self, args: Any, kwargs: Any, options: Any) -> str | None:
         """Another name for this call in logs and events; for subclasses."""

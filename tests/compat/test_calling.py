@@ -341,3 +341,18 @@ def test_concurrency_key_of_the_engine_is_an_option_here_too(
     assert message.concurrency is not None
     assert message.concurrency.key == "account:7"
     assert result.get() == 7
+
+
+def test_call_that_says_nothing_carries_what_the_task_says(app: Celery) -> None:
+    task = app.task(name="job", time_limit=9, soft_time_limit=5, queue="slow")(lambda: None)
+
+    def message(**options: Any) -> Any:
+        return app.engine.transport.operators.find(task.apply_async(**options).id)[0].message
+
+    plain, own = message(), message(time_limit=7, queue="fast", task_id="mine")
+
+    assert (plain.queue, plain.time_limit, plain.soft_time_limit) == ("slow", 9, 5)
+    assert (own.queue, own.time_limit, own.soft_time_limit) == ("fast", 7, 5)
+    # One id for both where the caller brings none: the store keeps it once.
+    assert plain.message_id == plain.task_id
+    assert own.message_id != own.task_id == "mine"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kombu.entity import Exchange, Queue
 
+from taskmq.compat import Celery
 from taskmq.compat.app.queues import Queues, topic_matches
 from taskmq.compat.app.routes import Router
 from taskmq.compat.exceptions import ImproperlyConfigured, QueueNotFound
@@ -136,3 +137,27 @@ def test_malformed_routes_are_named(routes: Any) -> None:
 def test_route_that_is_no_queue_is_named() -> None:
     with pytest.raises(ImproperlyConfigured, match="import_feed"):
         queue_of({"feed.*": 3})
+
+
+def test_changed_routes_hold_for_the_next_call(app: Celery) -> None:
+    task = app.task(name="job")(lambda: None)
+
+    def queue() -> str:
+        (found,) = app.engine.transport.operators.find(task.delay().id)
+        return found.message.queue
+
+    app.conf.task_routes = {"job": "one"}
+    before = [queue(), queue()]
+    app.conf.task_routes = {"job": "two"}
+
+    assert before == ["one", "one"]
+    assert queue() == "two"
+
+
+def test_route_that_looks_at_the_arguments_is_asked_each_time(app: Celery) -> None:
+    task = app.task(name="job")(lambda x: None)
+    app.conf.task_routes = [{"other": "q"}, lambda name, args, *_, **__: {"queue": f"q{args[0]}"}]
+
+    queues = [app.engine.transport.operators.find(task.delay(x).id)[0] for x in (1, 2)]
+
+    assert [found.message.queue for found in queues] == ["q1", "q2"]
