@@ -20,8 +20,7 @@ from taskmq.pools import frames
 from taskmq.pools.base import Completion, Job
 from taskmq.pools.child_process import Handlers, high_descriptor, lowest_descriptor, memory_kib
 from taskmq.pools.controls import Control
-from taskmq.pools.execution import execute, interrupted
-from taskmq.pools.soft_limit import SoftLimit, soft_limit_error
+from taskmq.pools.soft_limit import SoftLimit
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -171,26 +170,13 @@ class ChildLoop:
         hooks.child_exit.send(self._app)
 
     def _serve(self, job: Job) -> None:
-        completion = self._execute(job)
+        control = ChildControl(self._app, self._channel, job.number)
+        completion = self._soft.execute(self._app, job, control)
         if os.getpid() != self._pid:
             # The task forked and its copy came back here: only one of the two may answer.
             os._exit(0)
         self._handlers.restore()
         self._channel.send(frames.pack_completion(completion, self._measured()))
-
-    def _execute(self, job: Job) -> Completion:
-        control = ChildControl(self._app, self._channel, job.number)
-        completion: Completion | None = None
-        try:
-            if job.soft_time_limit is None:
-                return execute(self._app, job, control)
-            self._soft.arm(soft_limit_error(self._app, job))
-            completion = execute(self._app, job, control)
-            self._soft.disarm()
-        except BaseException as exc:
-            # It hit between two lines of ours. The signal raises once per job, so this is the only one.
-            completion = completion or interrupted(job, exc)
-        return completion
 
     def _measured(self) -> dict[str, Any] | None:
         leaked = lowest_descriptor(self._channel.fileno()) - self._lowest

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from taskmq.codec import encode_failure, failure_line, format_traceback
 from taskmq.context import Context, running
 from taskmq.errors import (
+    ConfigError,
     Ignore,
     MaxRetriesExceeded,
     MessageError,
@@ -25,6 +26,7 @@ from taskmq.errors import (
     Reject,
     Retry,
     TaskCancelled,
+    check_retry,
 )
 from taskmq.hooks import RunEvent
 from taskmq.policy.signatures import follow_of_embed
@@ -212,9 +214,7 @@ class _Run:
 
     def _by_kind(self, exc: BaseException) -> Completion:
         if isinstance(exc, Retry):
-            return self._retry(
-                exc.cause or exc, delay=exc.delay, priority=exc.priority, new_body=exc.body
-            )
+            return self._retry_asked(exc)
         if isinstance(exc, Reject):
             ending = Ending.REQUEUE if exc.requeue else Ending.BURY
             return replace(self._ended(ending, exc), reason=str(exc.reason))
@@ -235,6 +235,16 @@ class _Run:
             reason=RETRIES_EXHAUSTED if exhausted else "",
             recycle=isinstance(exc, MemoryError),
         )
+
+    def _retry_asked(self, exc: Retry) -> Completion:
+        try:
+            # Again, although its constructor checks: attributes can be set, and a subclass has its own.
+            delay, priority, body = check_retry(exc.delay, exc.priority, exc.body)
+        except (ConfigError, AttributeError) as fault:
+            fault.__cause__ = exc
+            return self._ended(Ending.FAILED, fault, traceback=True)
+        cause = exc.cause if isinstance(exc.cause, BaseException) else exc
+        return self._retry(cause, delay=delay, priority=priority, new_body=body)
 
     def _retry(
         self,

@@ -8,10 +8,12 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from taskmq.errors import SoftTimeLimitExceeded
-from taskmq.pools.base import Job
+from taskmq.pools.base import Completion, Job
+from taskmq.pools.execution import execute, interrupted
 
 if TYPE_CHECKING:
     from taskmq.app import App
+    from taskmq.context import RunControl
 
 # Celery's children use the same signal, so projects keep away from it already; SIGALRM stays the
 # task's own. Windows has neither.
@@ -39,6 +41,19 @@ class SoftLimit:
     def disarm(self) -> None:
         """From now on the signal does nothing."""
         self._error = None
+
+    def execute(self, app: App, job: Job, control: RunControl) -> Completion:
+        """Run a job on this thread, where the signal raises in it once its soft limit has passed."""
+        completion: Completion | None = None
+        try:
+            if job.soft_time_limit is not None:
+                self.arm(soft_limit_error(app, job))
+            completion = execute(app, job, control)
+            self.disarm()
+        except BaseException as exc:
+            # It hit between two lines of ours. The signal raises once per job, so this is the only time.
+            completion = completion or interrupted(job, exc)
+        return completion
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         error, self._error = self._error, None

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 from taskmq.clock import Clock
 from taskmq.pools.base import Completion, Ending, Job, Pool
 from taskmq.pools.controls import Control
-from taskmq.pools.execution import execute, interrupted
 from taskmq.pools.in_process import abandoned
 from taskmq.pools.outbox import Outbox
-from taskmq.pools.soft_limit import SOFT_LIMIT_SIGNAL, SoftLimit, soft_limit_error
+from taskmq.pools.soft_limit import SOFT_LIMIT_SIGNAL, SoftLimit
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -51,19 +50,7 @@ class SoloPool(Pool):
         self._thread = threading.get_ident()
         self._outbox.wake()
         while (run := self._queue.get()) is not None:
-            self._outbox.put(self._perform(*run))
-
-    def _perform(self, job: Job, control: Control) -> Completion:
-        completion: Completion | None = None
-        try:
-            if job.soft_time_limit is not None:
-                self._soft.arm(soft_limit_error(self._app, job))
-            completion = execute(self._app, job, control)
-            self._soft.disarm()
-        except BaseException as exc:
-            # The limit hit between two lines of ours. The signal raises once, so this is the only time.
-            completion = completion or interrupted(job, exc)
-        return completion
+            self._outbox.put(self._soft.execute(self._app, *run))
 
     def start(self) -> None:
         """Nothing to bring up: the slot is there once `serve` runs."""

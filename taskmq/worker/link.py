@@ -136,4 +136,8 @@ class Link:
             log.critical("the message store is damaged", exc_info=True)
             self.fatal = EXIT_CORRUPT
         except Exception as exc:
-            log.warning("the transport could not be opened again: %s", exc)
+            log.warning(
+                "the transport could not be opened again: %s",
+                exc,
+                exc_info=None if isinstance(exc, TransportError) else exc,
+            )

@@ -166,7 +166,10 @@ def test_a_child_does_not_wait_for_a_lock_its_parent_held(built: list[Any]) -> N
     app._stores._lock.acquire()
     pid = os.fork()
     if pid == 0:
-        os._exit(7 if app.transport is not None else 1)
+        try:
+            os._exit(7 if app.transport is not None else 1)
+        finally:
+            os._exit(2)
 
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 7
