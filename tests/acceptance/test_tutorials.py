@@ -5,6 +5,7 @@ The expected values are what the same files print on Celery 5.7 with Redis.
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 
@@ -113,3 +114,29 @@ def test_script_that_is_its_own_worker_and_tasks_that_come_to_a_bad_end(
         "revoked tasks.sleepy True",
         "shutdown",
     ]
+
+
+def test_project_with_a_schedule_and_error_callbacks(make_project: MakeProject) -> None:
+    project = make_project("periodic")
+    worker = project.worker("news", "-l", "INFO", "-c", "2")
+
+    told = project.told(project.script("client.py"), timeout=90)
+    worker.send_signal(signal.SIGTERM)
+
+    assert told == {
+        "sent": "sent now",
+        "error": "LookupError('this', 4)",
+        "notes": [
+            "explain ID news.tasks.refuse ['this'] {'code': 4} LookupError('this', 4) True",
+            "explain_to ID LookupError ann True",
+            "tell ID True",
+        ],
+        "entries": ["digest", "night", "often", "rarely"],
+        "digest": "<crontab: 30 7 * * mon-fri (m/h/dM/MY/d)>",
+        "due": [False, 217800.0],
+    }
+    assert worker.wait(timeout=30) == 0
+    log = project.started.log(worker)
+    assert "4 periodic tasks will not run (digest, often, rarely, …)" in log
+    assert "pool       threads" in log
+    assert re.search(r"news\.tasks: news\.tasks\.send\[[0-9a-f-]{36}\]: sending now", log)
