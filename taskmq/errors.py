@@ -33,6 +33,7 @@ import difflib
 import functools
 from collections.abc import Iterable
 from dataclasses import fields
+from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
@@ -181,23 +182,50 @@ class TaskSignal(TaskMQError):
     """Raised by task code to say how this run ends; not a failure."""
 
 
+# A hundred years; later moments are beyond what a calendar can show.
+_LONGEST_RETRY_DELAY = 3_155_760_000.0
+
+
 class Retry(TaskSignal):
-    """Run again after `delay` seconds, optionally at another priority or with another body."""
+    """Run again after `delay` seconds, optionally at another priority or with another body.
+
+    `delay` is a number of seconds or a timedelta, from 0 to a hundred years; `body` is an encoded body.
+    Raises `ConfigError` and `PriorityError` for anything else: the run then fails and says why.
+    """
 
     def __init__(
         self,
         message: str = "retry",
         *,
-        delay: float = 0.0,
+        delay: float | timedelta = 0.0,
         priority: int | None = None,
         body: bytes | None = None,
         cause: BaseException | None = None,
     ):
         super().__init__(message)
-        self.delay = delay
-        self.priority = priority
-        self.body = body
+        self.delay, self.priority, self.body = check_retry(delay, priority, body)
         self.cause = cause
+
+
+def check_retry(delay: Any, priority: Any, body: Any) -> tuple[float, int | None, bytes | None]:
+    """The values of a `Retry` as they are stored. Raises `ConfigError` and `PriorityError`."""
+    # Not at the top: `priority` raises errors of this module.
+    from taskmq.priority import check_priority
+
+    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if (
+        isinstance(seconds, bool)
+        or not isinstance(seconds, (int, float))
+        or not 0 <= seconds <= _LONGEST_RETRY_DELAY
+    ):
+        raise ConfigError(
+            f"Retry(delay): seconds from 0 to a hundred years, or a timedelta, got {delay!r:.100}"
+        )
+    if priority is not None:
+        priority = check_priority(priority, "Retry(priority)")
+    if body is not None and not isinstance(body, bytes):
+        raise ConfigError(f"Retry(body): an encoded body as bytes, got {type(body).__name__}")
+    return float(seconds), priority, body
 
 
 class Reject(TaskSignal):

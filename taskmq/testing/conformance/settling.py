@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import pytest
+
 from taskmq.message import ResultRecord
 from taskmq.policy.following import Consequence
 from taskmq.states import State
@@ -283,6 +288,54 @@ class TestBatch(Contract):
         assert bench.state("a") is State.FAILED
         assert bench.state("b") is State.SUCCEEDED
         assert bench.state("next") is State.UNKNOWN
+
+    @pytest.mark.parametrize(
+        ("wrong", "says"),
+        [
+            ({"priority": 99}, b"PriorityError"),
+            ({"priority": "9"}, b"PriorityError"),
+            ({"delay": float("nan")}, b"nan"),
+            ({"delay": "soon"}, b"soon"),
+            ({"body": "text"}, b""),
+        ],
+        ids=["priority 99", "priority text", "delay nan", "delay text", "body text"],
+    )
+    def test_a_retry_with_a_wrong_value_fails_alone(
+        self, bench: Bench, wrong: dict[str, Any], says: bytes
+    ) -> None:
+        bench.submit("good", "wrong", "fine")
+        good, bad, fine = bench.reserve(3)
+        outcomes = [
+            bench.succeeded(good),
+            Outcome(delivery=bad, verb=Verb.RETRY, **wrong),
+            bench.succeeded(fine),
+        ]
+
+        assert bench.transport.settle(outcomes) == ()
+
+        assert bench.state("good") is State.SUCCEEDED
+        assert bench.state("fine") is State.SUCCEEDED
+        record = bench.transport.results.get("wrong")
+        assert record is not None
+        assert record.state is State.FAILED
+        assert re.search(says, record.body or b"")
+        assert bench.reserve(5) == []
+
+    def test_an_outcome_that_cannot_be_applied_at_all_ends_alone(self, bench: Bench) -> None:
+        """Whatever a row refuses concerns one message: the turn of all the others goes on."""
+        bench.submit("good", "odd", "fine")
+        good, odd, fine = bench.reserve(3)
+        odd_message: Any = object()
+        broken = Consequence(submits=(odd_message,))
+        outcomes = [bench.succeeded(good), bench.succeeded(odd, broken), bench.succeeded(fine)]
+
+        assert bench.transport.settle(outcomes) == ()
+
+        assert bench.state("good") is State.SUCCEEDED
+        assert bench.state("fine") is State.SUCCEEDED
+        assert bench.state("odd") is State.FAILED
+        bench.submit("next")
+        assert names(bench.reserve(5)) == ["next"]
 
     def test_one_lost_outcome_does_not_stop_the_others(self, bench: Bench) -> None:
         bench.submit("a", "b")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from taskmq.errors import TooLarge
+from taskmq.errors import PriorityError, TooLarge
 from taskmq.message import ConcurrencyKey, Rate
 from taskmq.states import AckMode, State
 from taskmq.testing.conformance.bench import Bench, Contract
@@ -85,6 +87,36 @@ class TestSubmit(Contract):
 
         with pytest.raises(TooLarge, match=r"(?s)101.*100"):
             bench.transport.submit([bench.message("large", body=b"x" * 101)])
+
+    @pytest.mark.parametrize("priority", [10, -10, 99, True, "9", 1.5, None])
+    def test_a_priority_out_of_range_is_refused(self, bench: Bench, priority: Any) -> None:
+        with pytest.raises(PriorityError, match=r"-9"):
+            bench.transport.submit([bench.message("wrong", priority=priority)])
+
+        assert bench.state("wrong") is State.UNKNOWN
+
+    @pytest.mark.parametrize(
+        ("part", "fields"),
+        [
+            ("headers", {"headers": {"note": "x" * 1_000}}),
+            ("follow-ups", {"follow": '{"callbacks": "' + "x" * 1_000 + '"}'}),
+            ("concurrency key", {"concurrency": ConcurrencyKey("x" * 1_001)}),
+            ("task_id", {"task_id": "x" * 256}),
+            ("parent_id", {"parent_id": "x" * 256}),
+            ("queue", {"queue": "x" * 256}),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_an_envelope_that_is_too_large_is_refused_by_the_name_of_the_part(
+        self, bench: Bench, part: str, fields: dict[str, Any]
+    ) -> None:
+        bench.make(max_body=1000)
+
+        with pytest.raises(TooLarge, match=part):
+            bench.transport.submit([bench.message("large", **fields)])
+
+        assert bench.state("large") is State.UNKNOWN
+        assert bench.reserve(5) == []
 
     def test_a_body_of_exactly_the_limit_is_accepted(self, bench: Bench) -> None:
         bench.make(max_body=100)

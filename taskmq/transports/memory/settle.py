@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
+from taskmq.codec.failures import failure_line
+from taskmq.errors import EncodeError, TaskMQError
 from taskmq.message import Delivery
 from taskmq.policy import endings
-from taskmq.policy.sizes import oversized
+from taskmq.policy.sizes import outcome_fault
 from taskmq.policy.yielding import stays_yieldable
 from taskmq.states import State
 from taskmq.transports.base import Outcome, Verb
@@ -14,17 +17,43 @@ from taskmq.transports.memory.entries import Entry, Place
 from taskmq.transports.memory.starting import hand_back
 from taskmq.transports.memory.store import Store
 
+log = logging.getLogger("taskmq.memory")
 
-def settle(store: Store, outcome: Outcome, now: float) -> bool:
-    """Apply one outcome whole; False when the lease was lost, and then nothing of it was applied."""
+
+def settle_apart(store: Store, outcome: Outcome, now: float) -> bool:
+    """Apply one outcome; one that cannot be applied ends as a failure, and the others are not affected.
+
+    False when the lease was lost, and then nothing of it was applied.
+    """
+    try:
+        return _settle(store, outcome, now)
+    except Exception as exc:
+        task_id = outcome.delivery.message.task_id
+        log.exception("the outcome of %s cannot be stored, it ends as a failure", task_id)
+        error = exc if isinstance(exc, TaskMQError) else EncodeError(failure_line(exc))
+        entry = store.held(outcome.delivery)
+        if entry is not None:
+            # Its own ending without what follows: that may be what cannot be applied.
+            message = replace(entry.message, follow=None)
+            how = endings.end(message, State.FAILED, error, **store.ending(now))
+            store.delete(entry, now)
+            store.bury(entry, "unstorable", how.error, now)
+            if how.result is not None:
+                store.put_result(how.result)
+        return True
+
+
+def _settle(store: Store, outcome: Outcome, now: float) -> bool:
     entry = store.held(outcome.delivery)
     if entry is None:
         return False
-    fault = oversized(
+    fault = outcome_fault(
         entry.message,
         result=outcome.result,
         then=outcome.then,
         body=outcome.body,
+        priority=outcome.priority,
+        delay=outcome.delay,
         limit=store.settings.max_body,
     )
     if fault is not None:

@@ -12,7 +12,7 @@ from taskmq.clock import Clock, SystemClock
 from taskmq.message import Delivery, Message
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Window
-from taskmq.policy.sizes import check_bodies
+from taskmq.policy.sizes import check_messages
 from taskmq.transports.base import (
     ALL_BANDS,
     Capabilities,
@@ -28,7 +28,7 @@ from taskmq.transports.memory.claim import Claim, peek
 from taskmq.transports.memory.coordination import MemoryCoordination
 from taskmq.transports.memory.operators import MemoryOperators
 from taskmq.transports.memory.results import MemoryResults
-from taskmq.transports.memory.settle import settle, yield_back
+from taskmq.transports.memory.settle import settle_apart, yield_back
 from taskmq.transports.memory.starting import start_held
 from taskmq.transports.memory.store import Store
 
@@ -71,7 +71,7 @@ class MemoryTransport(Transport):
         """The messages stay as long as the object, so that a shared one may be opened again."""
 
     def submit(self, messages: Sequence[Message]) -> None:
-        check_bodies(messages, self._store.settings.max_body)
+        check_messages(messages, self._store.settings.max_body)
         with self._store.at() as now:
             for message in messages:
                 self._store.insert(message, now)
@@ -79,7 +79,7 @@ class MemoryTransport(Transport):
     def turn(self, outcomes: Sequence[Outcome], request: ReserveRequest | None) -> Turn:
         with self._store.at() as now:
             self._store.waiting.rates.begin_turn()
-            lost = tuple(o.delivery for o in outcomes if not settle(self._store, o, now))
+            lost = tuple(o.delivery for o in outcomes if not settle_apart(self._store, o, now))
             if request is None:
                 return Turn(lost=lost)
             claim = Claim(self._store, request, now)

@@ -28,6 +28,7 @@ _TEXTS = (
     ("unable to open", _CANTOPEN),
     ("access permission denied", _PERM),
 )
+_OF_THE_STORE = frozenset(code for _, code in _TEXTS)
 
 
 def primary_code(error: sqlite3.Error) -> int:
@@ -47,6 +48,13 @@ def is_full(error: BaseException) -> bool:
 def is_io(error: BaseException) -> bool:
     """Whether the outcome of a commit that failed so is unknown: it may be on the disk."""
     return isinstance(error, sqlite3.Error) and primary_code(error) == _IOERR
+
+
+def concerns_the_store(error: BaseException) -> bool:
+    """Whether an error would meet any other row as well: then it says nothing about this one."""
+    if isinstance(error, (TransportError, sqlite3.OperationalError)):
+        return True
+    return isinstance(error, sqlite3.Error) and primary_code(error) in _OF_THE_STORE
 
 
 def translate(error: BaseException, path: str) -> TaskMQError:

@@ -6,14 +6,16 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from taskmq.codec.failures import failure_line
 from taskmq.errors import EncodeError, MessageError, TaskMQError
 from taskmq.message import Delivery
 from taskmq.policy import endings
-from taskmq.policy.sizes import oversized
+from taskmq.policy.sizes import outcome_fault
 from taskmq.states import State
 from taskmq.transports.base import Outcome, Verb
 from taskmq.transports.sqlite.consequences import apply_followers
 from taskmq.transports.sqlite.endings import bury, delete_message, end
+from taskmq.transports.sqlite.faults import concerns_the_store
 from taskmq.transports.sqlite.leases import (
     DELETE_HELD,
     Held,
@@ -24,7 +26,6 @@ from taskmq.transports.sqlite.leases import (
     release_key,
 )
 from taskmq.transports.sqlite.records import put_record
-from taskmq.transports.sqlite.store import UNSTORABLE
 from taskmq.transports.sqlite.submit import stamp
 from taskmq.transports.sqlite.times import micros
 from taskmq.transports.sqlite.tx import Tx
@@ -45,15 +46,41 @@ def settle_apart(tx: Tx, outcomes: Sequence[Outcome]) -> list[Delivery]:
     for outcome in outcomes:
         try:
             lost += _apart(tx, outcome)
-        except (MessageError, *UNSTORABLE) as exc:
-            log.warning(
-                "the outcome of %s cannot be stored, it ends as a failure: %s",
-                outcome.delivery.message.task_id,
-                exc,
-                extra={"action": "unstorable"},
-            )
-            lost += _apart(tx, _failed_instead(tx, outcome, exc))
+        except Exception as exc:
+            if concerns_the_store(exc):
+                raise
+            lost += _fail_apart(tx, outcome, exc)
     return lost
+
+
+def _fail_apart(tx: Tx, outcome: Outcome, fault: Exception) -> list[Delivery]:
+    """End as a failure what cannot be stored; without what follows where that is what cannot."""
+    log.warning(
+        "the outcome of %s cannot be stored, it ends as a failure: %s",
+        outcome.delivery.message.task_id,
+        fault,
+        exc_info=None if isinstance(fault, MessageError) else fault,
+        extra={"action": "unstorable"},
+    )
+    try:
+        return _apart(tx, _failed_instead(tx, outcome, fault))
+    except Exception as exc:
+        if concerns_the_store(exc):
+            raise
+    bare = Outcome(
+        delivery=outcome.delivery,
+        verb=Verb.BURY,
+        reason="unstorable",
+        error=failure_line(fault),
+    )
+    try:
+        return _apart(tx, bare)
+    except Exception as exc:
+        if concerns_the_store(exc):
+            raise
+        # Nothing can be said of it: its lease ends, and another worker tries.
+        log.exception("task %s cannot be settled", outcome.delivery.message.task_id)
+        return []
 
 
 def _apart(tx: Tx, outcome: Outcome) -> list[Delivery]:
@@ -71,18 +98,20 @@ def _apart(tx: Tx, outcome: Outcome) -> list[Delivery]:
 
 
 def _failed_instead(tx: Tx, outcome: Outcome, fault: Exception) -> Outcome:
-    error = fault if isinstance(fault, TaskMQError) else EncodeError(str(fault))
+    error = fault if isinstance(fault, TaskMQError) else EncodeError(failure_line(fault))
     how = endings.end(outcome.delivery.message, State.FAILED, error, **tx.ending())
     return replace(outcome, verb=Verb.FINISH, result=how.result, then=how.then, body=None)
 
 
 def _settle(tx: Tx, outcome: Outcome) -> bool:
     delivery = outcome.delivery
-    if fault := oversized(
+    if fault := outcome_fault(
         delivery.message,
         result=outcome.result,
         then=outcome.then,
         body=outcome.body,
+        priority=outcome.priority,
+        delay=outcome.delay,
         limit=tx.settings.max_body,
     ):
         outcome = _failed_instead(tx, outcome, fault)

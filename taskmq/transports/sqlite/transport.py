@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from taskmq.clock import Clock, SystemClock
 from taskmq.coordination.base import Coordination
-from taskmq.errors import ConfigError, MessageError, TransportMoved
+from taskmq.errors import ConfigError, TransportError, TransportMoved
 from taskmq.message import Delivery, Message
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Window
-from taskmq.policy.sizes import check_bodies
+from taskmq.policy.sizes import check_messages
 from taskmq.results.base import ResultStore
 from taskmq.transports.base import (
     ALL_BANDS,
@@ -116,7 +116,7 @@ class SQLiteTransport(Transport):
     def submit(self, messages: Sequence[Message]) -> None:
         if not messages:
             return
-        check_bodies(messages, self._settings.max_body)
+        check_messages(messages, self._settings.max_body)
         encoded = [encode(message) for message in messages]
 
         def work(tx: Tx) -> None:
@@ -152,8 +152,13 @@ class SQLiteTransport(Transport):
 
         try:
             return self._here(write)
-        except MessageError:
-            # One outcome cannot be stored and took the transaction with it; now each by itself.
+        except Exception as exc:
+            # One outcome cannot be stored and took the transaction with it; now each by itself. A bare
+            # TransportError is what SQLite says of a value; its subclasses concern the whole store.
+            if not outcomes or (
+                isinstance(exc, TransportError) and type(exc) is not TransportError
+            ):
+                raise
             settling = settle_apart
             return self._here(write)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -223,3 +224,45 @@ def test_what_a_foreign_body_carries_is_read_where_the_body_is(app: App) -> None
     body = json.dumps([[], {}, embed]).encode()
     completion = run(app, lambda: 1, changes={"body": body})
     assert json.loads(completion.follow or "") == {"callbacks": [sig]}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("delay", "soon"),
+        ("delay", float("nan")),
+        ("delay", float("inf")),
+        ("delay", -1.0),
+        ("delay", True),
+        ("priority", 99),
+        ("priority", "9"),
+        ("body", "text"),
+    ],
+)
+def test_a_retry_with_a_wrong_value_fails_the_run_and_says_what_is_wrong(
+    app: App, field: str, value: Any
+) -> None:
+    def made_so() -> None:
+        raise Retry("again", **{field: value})
+
+    def set_so() -> None:
+        exc = Retry("again")
+        setattr(exc, field, value)
+        raise exc
+
+    for fn in (made_so, set_so):
+        completion = run(app, fn)
+        assert completion.ending is Ending.FAILED
+        assert f"Retry({field})" in completion.error
+
+
+def test_a_retry_that_a_subclass_made_without_its_fields_is_a_failure(app: App) -> None:
+    class Odd(Retry):
+        def __init__(self) -> None:
+            """Without its parent's."""
+
+    assert run(app, raising(Odd())).ending is Ending.FAILED
+
+
+def test_a_retry_may_wait_a_timedelta(app: App) -> None:
+    assert run(app, raising(Retry(delay=timedelta(minutes=1)))).delay == 60.0
