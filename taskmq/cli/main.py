@@ -23,7 +23,7 @@ CATALOGUE = {
     "result": Entry("taskmq.cli.result:result", "Show what a task returned or how it ended."),
     "dlq": Entry("taskmq.cli.dlq:dlq", "List, show, replay and drop dead letters."),
     "queue": Entry("taskmq.cli.queues:queue", "List, pause and resume queues."),
-    "purge": Entry("taskmq.cli.queues:purge", "Delete all messages that wait in queues."),
+    "purge": Entry("taskmq.cli.queues:purge", "End all messages that wait in queues as revoked."),
     "revoke": Entry("taskmq.cli.revoke:revoke", "Never start these tasks."),
     "events": Entry("taskmq.cli.events:events", "Follow what happens, as lines of JSON."),
     "list": Entry("taskmq.cli.tasks:tasks", "List the tasks of the application."),

@@ -111,9 +111,9 @@ def resume(ctx: click.Context, names: tuple[str, ...]) -> None:
 @click.option("-f", "--force", is_flag=True, help="Do not ask.")
 @click.pass_context
 def purge(ctx: click.Context, queues: list[str], exclude_queues: list[str], force: bool) -> None:
-    """Delete all messages that wait in queues.
+    """End all messages that wait in queues as revoked.
 
-    Scheduled and blocked ones too; they end as revoked. What a worker holds goes on; dead letters stay.
+    Scheduled and blocked ones too. What a worker holds goes on; dead letters stay.
     """
     session = Session.of(ctx)
     operators = session.transport.operators
@@ -128,6 +128,6 @@ def purge(ctx: click.Context, queues: list[str], exclude_queues: list[str], forc
     if not waiting:
         show([f"nothing waits in {where}"])
         return
-    confirm(f"Delete {plural(waiting, 'message')} of {where}?", sure=force, flag="--force")
+    confirm(f"Purge {plural(waiting, 'message')} of {where}?", sure=force, flag="--force")
     for name in names:
-        show([f"{printable(name)}: deleted {plural(operators.purge(name), 'message')}"])
+        show([f"{printable(name)}: purged {plural(operators.purge(name), 'message')}"])

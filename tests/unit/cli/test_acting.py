@@ -201,8 +201,8 @@ def test_purge_asks_first_and_counts_per_queue(taskmq: Run, shop: App) -> None:
     purged = taskmq("purge", "--force", "-X", "email")
 
     assert refused.code == 2
-    assert "Delete 2 messages of email, other?" in refused.err
-    assert purged.lines == ["other: deleted 1 message"]
+    assert "Purge 2 messages of email, other?" in refused.err
+    assert purged.lines == ["other: purged 1 message"]
     assert [d.queue for d in shop.transport.operators.depth()] == ["email"]
 
 
