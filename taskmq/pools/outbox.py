@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from collections import deque
 
+from taskmq.bell import Bell
 from taskmq.pools.base import Completion
 
 
@@ -15,15 +15,12 @@ class Outbox:
         self._items: deque[Completion] = deque()
         self._signalled = False
         self._closed = False
-        # Sockets and not a pipe: Windows can wait for nothing else.
-        self._read, self._write = socket.socketpair()
-        self._read.setblocking(False)
-        self._write.setblocking(False)
+        self._bell = Bell()
 
     @property
     def fd(self) -> int:
         """Readable when there is something to take."""
-        return self._read.fileno()
+        return self._bell.fd
 
     def put(self, completion: Completion) -> None:
         """Add one and wake the coordinator."""
@@ -36,19 +33,14 @@ class Outbox:
         # taken with the ones that set it.
         if not self._signalled and not self._closed:
             self._signalled = True
-            try:
-                self._write.send(b"\0")
-            except OSError:
-                pass  # full is as good as readable, and closed means nobody waits
+            self._bell.ring()
 
     def take(self) -> list[Completion]:
         """Everything that has come."""
         if self._signalled and not self._closed:
-            try:
-                self._read.recv(64)
-            except BlockingIOError:
-                pass  # the writer has set the mark and writes in a moment
-            self._signalled = False
+            # Nothing yet, where the writer has set the mark and rings in a moment: cleared now, that ring
+            # would be heard and never drained.
+            self._signalled = not self._bell.drain()
         items = self._items
         taken = []
         while items:
@@ -57,7 +49,5 @@ class Outbox:
 
     def close(self) -> None:
         """Close both ends; items put later are dropped."""
-        if not self._closed:
-            self._closed = True
-            self._read.close()
-            self._write.close()
+        self._closed = True
+        self._bell.close()

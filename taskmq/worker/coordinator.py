@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from taskmq import events as kinds
+from taskmq.bell import Bell
 from taskmq.events import EventLog
 from taskmq.message import Delivery
 from taskmq.pools.base import Pool
@@ -30,8 +31,8 @@ from taskmq.worker.outbound import Outbound
 from taskmq.worker.reporting import Reporter
 from taskmq.worker.reserving import Reserving, make_room
 from taskmq.worker.rules import Rules
+from taskmq.worker.signals import DRAIN_SIGNALS, STOP_SIGNALS
 from taskmq.worker.stopping import Ladder, Stage, stopping
-from taskmq.worker.wakeup import DRAIN_SIGNALS, STOP_SIGNALS, Wakeup
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -57,7 +58,7 @@ class Coordinator:
         self.rules = rules
         self.clock = app.clock
         self.transport: Transport = app.transport
-        self.wakeup = Wakeup()
+        self.bell = Bell()
         self.exit_code = EXIT_OK
         # Whether the last step left something that need not be waited for.
         self.again = False
@@ -91,7 +92,7 @@ class Coordinator:
     def stop(self, reason: str, *, at_once: bool = False) -> None:
         """Drain and stop; asked a second time, or `at_once`, stop now. From any thread."""
         self.ladder.ask(reason, at_once=at_once)
-        self.wakeup.ring()
+        self.bell.ring()
 
     def step(self) -> bool:
         """One turn of the loop, without waiting; whether anything happened."""
@@ -121,7 +122,7 @@ class Coordinator:
         self.events.add(kinds.WORKER_OFFLINE, reason=self.ladder.reason)
         if self.link.fatal is None:
             self.chores.leave()
-        self.wakeup.close()
+        self.bell.close()
 
     def stats(self) -> dict[str, Any]:
         """Counts since the start, and what is held."""
@@ -221,7 +222,7 @@ class Coordinator:
     # -- stopping ---------------------------------------------------------------------------------
 
     def _take_signals(self) -> None:
-        for number in self.wakeup.drain():
+        for number in self.bell.drain():
             if number in STOP_SIGNALS or number in DRAIN_SIGNALS:
                 self.ladder.ask(signal.Signals(number).name, at_once=number in STOP_SIGNALS)
 

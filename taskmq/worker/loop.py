@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import math
-import select
 from collections.abc import Sequence
 from functools import partial
 
+from taskmq.bell import readable
 from taskmq.worker.coordinator import Coordinator
 from taskmq.worker.stopping import Stage
 
@@ -33,17 +32,17 @@ def wait(coordinator: Coordinator) -> None:
         return
     clock, link = coordinator.clock, coordinator.link
     now = clock.monotonic()
-    fds = [*coordinator.pool.fds(), coordinator.wakeup.fd]
+    fds = [*coordinator.pool.fds(), coordinator.bell.fd]
     looking = link.ready(now) and coordinator.reserving()
     timeout = timeout_of(coordinator, now, looking=looking)
     if timeout <= 0:
         return
     if not looking:
         # A busy worker is not woken by what it could not take anyway.
-        wait_readable(fds, timeout)
+        readable(fds, timeout)
     elif link.attempt("waiting", partial(_wait_for_work, coordinator, timeout, fds)) is None:
         # The transport cannot wait: that must not become a loop without a pause.
-        wait_readable(fds, min(timeout, coordinator.rules.poll_interval))
+        readable(fds, min(timeout, coordinator.rules.poll_interval))
 
 
 def _wait_for_work(coordinator: Coordinator, timeout: float, fds: Sequence[int]) -> bool:
@@ -73,15 +72,3 @@ def timeout_of(coordinator: Coordinator, now: float, *, looking: bool) -> float:
         # What could not be settled is tried again when the link is ready.
         times.append(max(now, coordinator.link.retry_at) if coordinator.outbound else now + 60.0)
     return max(0.0, min(times) - now)
-
-
-def wait_readable(fds: Sequence[int], timeout: float) -> None:
-    """Until one of `fds` is readable, at the latest after `timeout` seconds."""
-    if not hasattr(select, "poll"):  # Windows
-        select.select(list(fds), [], [], timeout)
-        return
-    # poll() has no limit on the number of a descriptor, select() fails above 1023.
-    poller = select.poll()
-    for fd in fds:
-        poller.register(fd, select.POLLIN)
-    poller.poll(math.ceil(timeout * 1000))

@@ -20,7 +20,7 @@ from taskmq.worker.coordinator import Coordinator
 from taskmq.worker.exits import EXIT_CORRUPT, EXIT_FAILED, EXIT_USAGE
 from taskmq.worker.options import WorkerOptions, default_name
 from taskmq.worker.rules import resolve
-from taskmq.worker.wakeup import signals_to
+from taskmq.worker.signals import signals_to
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -77,7 +77,7 @@ class Worker:
             log.info("no control commands are taken (remote_control is off)")
         for line in unenforceable(self.app, coordinator.pool, coordinator.rules):
             log.warning("%s", line, extra={"event": "pool.cannot_enforce"})
-        with signals_to(coordinator.wakeup):
+        with signals_to(coordinator.bell):
             hooks.worker_ready.send(event)
             if coordinator.pool.needs_main_thread:
                 code = self._run_beside(coordinator)

@@ -21,6 +21,7 @@ FLOORS: dict[str, int] = {
     "taskmq.priority": 0,
     "taskmq.clock": 0,
     "taskmq.ids": 0,
+    "taskmq.bell": 0,
     "taskmq.printable": 0,
     "taskmq.logformat": 0,
     "taskmq.message": 1,

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Sequence
 
+from taskmq.bell import readable
 from taskmq.transports.sqlite import forks
 from taskmq.transports.sqlite.store import Store
-from taskmq.transports.sqlite.wake import Watch, readable, wait_for_change
+from taskmq.transports.sqlite.wake import Watch, wait_for_change
 
 # Every commit wakes everybody who waits. At this distance (seconds) commits are answered together, so that
 # waiting for a result costs little while thousands of others are written.

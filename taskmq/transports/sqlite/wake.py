@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import math
 import os
-import select
 import struct
 import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
+
+from taskmq.bell import readable
 
 _IN_MODIFY, _IN_IGNORED = 0x2, 0x8000
 _IN_NONBLOCK, _IN_CLOEXEC = 0o4000, 0o2000000
@@ -26,20 +26,6 @@ _PAUSES = (0.001, 0.005, 0.02)
 _AGAIN = 0.001
 # How often the watch is tried again while the file is not there.
 _LOOK = 0.5
-
-
-def readable(fds: Sequence[int], timeout: float) -> set[int]:
-    """Those of `fds` that are readable, as soon as one is, at the latest after `timeout` seconds."""
-    if not hasattr(select, "poll"):  # Windows
-        if not fds:
-            time.sleep(max(0.0, timeout))
-            return set()
-        return set(select.select(list(fds), [], [], max(0.0, timeout))[0])
-    # poll() has no limit on the number of a descriptor, select() fails above 1023.
-    poller = select.poll()
-    for fd in fds:
-        poller.register(fd, select.POLLIN)
-    return {fd for fd, _ in poller.poll(max(0, math.ceil(timeout * 1000)))}
 
 
 class Watch:

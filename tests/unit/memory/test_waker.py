@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from taskmq.transports.memory.waker import Waker, readable
+from taskmq.bell import readable
+from taskmq.transports.memory.waker import Waker
 from tests.support.waiting import wait_until
 
 # A wait this long means that nobody rang; pytest's own timeout ends the test before.

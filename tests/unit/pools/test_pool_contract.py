@@ -137,7 +137,7 @@ def test_slots_are_what_free_says(app: App, driver: Driver) -> None:
 
 
 def test_a_descriptor_is_readable_when_there_is_something_to_poll(app: App, driver: Driver) -> None:
-    from taskmq.worker.loop import wait_readable
+    from taskmq.bell import readable
 
     if driver.pool.name == "inline":
         assert driver.pool.fds() == ()
@@ -146,7 +146,7 @@ def test_a_descriptor_is_readable_when_there_is_something_to_poll(app: App, driv
     job = started(driver).dispatch(job_of(app, task))
     rounds = 0
     while job.number not in driver.ended:
-        wait_readable(driver.pool.fds(), 10.0)
+        readable(driver.pool.fds(), 10.0)
         driver.poll()
         rounds += 1
         assert rounds < 20

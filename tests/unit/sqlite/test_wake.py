@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from taskmq.bell import readable
 from taskmq.transports.sqlite import SQLiteTransport
-from taskmq.transports.sqlite.wake import Watch, readable, wait_for_change
+from taskmq.transports.sqlite.wake import Watch, wait_for_change
 from tests.support.waiting import wait_until
 
 LONG = 30.0
