@@ -37,10 +37,10 @@ class Outbox:
 
     def take(self) -> list[Completion]:
         """Everything that has come."""
-        if self._signalled and not self._closed:
-            # Nothing yet, where the writer has set the mark and rings in a moment: cleared now, that ring
-            # would be heard and never drained.
-            self._signalled = not self._bell.drain()
+        if not self._closed:
+            # Whatever the mark says: a ring may come after its item was taken, and would be heard for ever.
+            self._bell.drain()
+            self._signalled = False
         items = self._items
         taken = []
         while items:
