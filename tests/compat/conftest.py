@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from random import Random
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -22,6 +23,7 @@ MakeWorker = Callable[..., VirtualWorker]
 def own_process_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """No app, no shared task and no environment of another test."""
     monkeypatch.setattr(_state, "_process", _state._Process())
+    monkeypatch.setattr(_state, "_apps", WeakSet())
     for name in ("CELERY_BROKER_URL", "CELERY_RESULT_BACKEND", "TASKMQ_BROKER_URL"):
         monkeypatch.delenv(name, raising=False)
 
