@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from taskmq.states import AckMode, State
 
 JSON = "application/json"
+#: Characters that an id, a task's name, a queue's or a key may have.
+MAX_NAME = 255
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 

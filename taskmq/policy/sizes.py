@@ -11,12 +11,9 @@ import math
 from collections.abc import Sequence
 
 from taskmq.errors import EncodeError, PriorityError, TaskMQError, TooLarge
-from taskmq.message import Message, ResultRecord
+from taskmq.message import MAX_NAME, Message, ResultRecord
 from taskmq.policy.following import ChordPart, Consequence
 from taskmq.priority import check_priority
-
-#: Characters that an id or a name may have.
-MAX_NAME = 255
 
 _NAMES = ("message_id", "task_id", "task", "queue", "parent_id", "root_id")
 

@@ -11,14 +11,11 @@ from taskmq import ids
 from taskmq.codec.bodies import decode_json, encode_json
 from taskmq.codec.values import MAX_FOLLOW_DEPTH, read_datetime
 from taskmq.errors import DecodeError, EncodeError
-from taskmq.message import JSON, ConcurrencyKey, Message, Rate
+from taskmq.message import JSON, MAX_NAME, ConcurrencyKey, Message, Rate
 from taskmq.printable import printable
 from taskmq.priority import MAX_PRIORITY, MIN_PRIORITY
 from taskmq.states import AckMode
 from taskmq.wire.fields import FIELDS, PLAIN, REPLY_TO, Scale, project_priority
-
-#: Characters of a task's name, an id or a key.
-MAX_NAME = 255
 
 
 def from_protocol2(
