@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, overload
@@ -30,6 +30,9 @@ R = TypeVar("R")
 # The store is asked for a revocation at most this often, however often a task asks.
 _LOOK_EVERY = 0.1
 _DEFAULT_POLICY = RetryPolicy()
+#: Children a result names, and characters of a progress label.
+MAX_CHILDREN = 10_000
+MAX_LABEL = 255
 
 _CURRENT: ContextVar[Context | None] = ContextVar("taskmq_context", default=None)
 
@@ -79,6 +82,7 @@ class Context:
         self.worker = worker
         self.control = control
         self._children: list[str] = []
+        self._children_full = False
         self._next_look = 0.0
         self._look_failed = False
         self.warned_of_waiting = False
@@ -103,12 +107,24 @@ class Context:
 
     @property
     def children(self) -> tuple[str, ...]:
-        """The task ids this run has published, in order."""
+        """The task ids this run has published, in order; the first 10,000 of them."""
         return tuple(self._children)
 
     def note_child(self, task_id: str) -> None:
         """Count a task that this run has submitted in another way among its children."""
-        self._children.append(task_id)
+        self._note((task_id,))
+
+    def _note(self, task_ids: Iterable[str]) -> None:
+        for task_id in task_ids:
+            if len(self._children) < MAX_CHILDREN:
+                self._children.append(task_id)
+            elif not self._children_full:
+                self._children_full = True
+                log.warning(
+                    "task %s has more than %d children; its result names only these",
+                    self.task_id,
+                    MAX_CHILDREN,
+                )
 
     @overload
     def publish(
@@ -155,11 +171,19 @@ class Context:
         else:
             result = self.app.submit(task, args, kwargs, **options)
         ends = result.results if isinstance(result, GroupResult) else (result,)
-        self._children += [end.id for end in ends if isinstance(end, Result)]
+        self._note(end.id for end in ends if isinstance(end, Result))
         return result
 
     def progress(self, value: Any, label: str = "") -> None:
-        """Store a JSON value that `result.progress` shows while the task runs; `label` names the stage."""
+        """Store a JSON value that `result.progress` shows while the task runs; `label` names the stage.
+
+        Raises `EncodeError` for a value that is not JSON, and `ConfigError` for a label that is not text
+        of at most 255 characters.
+        """
+        if not isinstance(label, str) or len(label) > MAX_LABEL:
+            raise ConfigError(
+                f"progress(label): text of at most {MAX_LABEL} characters, got {label!r:.100}"
+            )
         self.control.report(value, label)
 
     def check_cancelled(self) -> None:

@@ -17,6 +17,7 @@ from taskmq.clock import Clock
 from taskmq.pools.base import Completion, Ending, Job
 from taskmq.pools.controls import Control
 from taskmq.pools.execution import aexecute, interrupted
+from taskmq.pools.handlers import GROUP_SIGNALS, Handlers
 from taskmq.pools.in_process import InProcessPool
 from taskmq.pools.interruptible import Interruptible, wind_up
 from taskmq.pools.outbox import Outbox
@@ -38,10 +39,21 @@ EXIT_GRACE = 2.0
 class LoopRun:
     """One `async def` on the loop. What touches the task runs on the loop's thread."""
 
-    __slots__ = ("_inside", "_task", "control", "error", "forced", "hard_at", "job", "soft_at")
+    __slots__ = (
+        "_inside",
+        "_task",
+        "control",
+        "error",
+        "forced",
+        "hard_at",
+        "job",
+        "over",
+        "soft_at",
+    )
 
     def __init__(self, app: App, outbox: Outbox, job: Job, now: float) -> None:
         self.job = job
+        self.over = False
         self.control = Control(app, job.number, outbox.put)
         self.soft_at = None if job.soft_time_limit is None else now + job.soft_time_limit
         self.hard_at = None if job.time_limit is None else now + job.time_limit
@@ -50,13 +62,21 @@ class LoopRun:
         self._task: asyncio.Task[Completion] | None = None
         self._inside: Interruptible | None = None
 
-    def begin(self, app: App, outbox: Outbox, over: Callable[[], bool]) -> None:
+    def begin(
+        self, app: App, ended: Callable[[Completion], None], over: Callable[[], bool]
+    ) -> None:
         """Start it; on the loop. `over` says whether the loop has come to its end."""
         task = asyncio.ensure_future(aexecute(app, self.job, self.control, around=self._around))
         self._task = task
         # A callback and not a line after the await: it also comes when the task is cancelled before it
         # first runs.
-        task.add_done_callback(lambda done: outbox.put(self._completion(done, over())))
+        task.add_done_callback(lambda done: self._end(done, ended, over()))
+
+    def _end(
+        self, done: asyncio.Task[Completion], ended: Callable[[Completion], None], over: bool
+    ) -> None:
+        self.over = True
+        ended(self._completion(done, over))
 
     async def _around(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         self._inside = Interruptible(coroutine)
@@ -98,6 +118,7 @@ class AsyncioPool(InProcessPool[LoopRun | ThreadRun]):
     name = "asyncio"
     enforces = frozenset({"soft", "hard", "terminate"})
     needs_main_thread = True
+    exit_grace = EXIT_GRACE + 0.5
 
     def __init__(self, app: App, size: int, *, clock: Clock) -> None:
         super().__init__(app, size, clock=clock)
@@ -107,6 +128,9 @@ class AsyncioPool(InProcessPool[LoopRun | ThreadRun]):
         self._stopping: asyncio.Event | None = None
         # Set once the loop ends, whoever ended it: what is cancelled from then on did not fail.
         self._over = False
+        self._wound_up = False
+        # Not those that tasks have among themselves: another one still runs.
+        self._handlers = Handlers(GROUP_SIGNALS, timers=False)
 
     def can(self, what: str, task: Task[..., Any]) -> bool:
         return what == "soft" or task.is_async
@@ -117,11 +141,13 @@ class AsyncioPool(InProcessPool[LoopRun | ThreadRun]):
         """Run the loop until `stop`; on the main thread."""
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
+        self._handlers.remember()
         try:
             loop.run_until_complete(self._serve())
         finally:
             self._over = True
             wind_up(loop)
+            self._wound_up = True
 
     async def _serve(self) -> None:
         self._stopping = asyncio.Event()
@@ -133,6 +159,11 @@ class AsyncioPool(InProcessPool[LoopRun | ThreadRun]):
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=EXIT_GRACE)
+
+    def _ended_on_loop(self, completion: Completion) -> None:
+        # Else the worker would not hear its signals any more.
+        self._handlers.restore()
+        self._outbox.put(completion)
 
     # -- the coordinator's thread -----------------------------------------------------------------
 
@@ -151,7 +182,7 @@ class AsyncioPool(InProcessPool[LoopRun | ThreadRun]):
         run: LoopRun | ThreadRun
         if task is not None and task.is_async:
             run = LoopRun(self._app, self._outbox, job, now)
-            if not self._on_loop(run.begin, self._app, self._outbox, lambda: self._over):
+            if not self._on_loop(run.begin, self._app, self._ended_on_loop, lambda: self._over):
                 self._ended.append(
                     Completion(
                         number=job.number, ending=Ending.NOT_STARTED, error="the loop has ended"
@@ -202,6 +233,11 @@ class AsyncioPool(InProcessPool[LoopRun | ThreadRun]):
             return False
         self._force(run, ending, reason)
         return True
+
+    def unstopped(self) -> bool:
+        return any(
+            not run.over and not (self._wound_up and isinstance(run, LoopRun)) for run in self._left
+        )
 
     def stop(self, *, hand_back: bool) -> None:
         self._threads.stop(busy=self._on_threads)

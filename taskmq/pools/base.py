@@ -89,6 +89,8 @@ class Pool(ABC):
     enforces: frozenset[str] = frozenset()
     #: whether user code runs on the main thread, so that the coordinator needs a thread of its own.
     needs_main_thread: bool = False
+    #: seconds that runs it cannot stop have for their last lines, once they were told to end.
+    exit_grace: float = 0.0
 
     def can(self, what: str, task: Task[..., Any]) -> bool:
         """Whether it can enforce "soft", "hard" or "terminate" for this task."""
@@ -136,6 +138,13 @@ class Pool(ABC):
 
         Their endings come from a last `poll()`.
         """
+
+    def unstopped(self) -> bool:
+        """Whether code of a job still runs that `stop` has reported as ended.
+
+        Its message must not be handed back while it does: another worker would run it at the same time.
+        """
+        return False
 
     def serve(self) -> None:
         """Run user code on the calling thread until `stop`; only where `needs_main_thread`."""

@@ -16,11 +16,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from taskmq.codec import encode_failure, failure_line
 from taskmq.pools import frames
-from taskmq.pools.base import Completion, Job
-from taskmq.pools.child_process import Handlers, high_descriptor, lowest_descriptor, memory_kib
+from taskmq.pools.base import Completion, Ending, Job
+from taskmq.pools.child_process import (
+    high_descriptor,
+    leave_group_signals,
+    lowest_descriptor,
+    memory_kib,
+)
 from taskmq.pools.controls import Control
+from taskmq.pools.handlers import Handlers
 from taskmq.pools.soft_limit import SoftLimit
+from taskmq.pools.whole import whole
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -67,6 +75,7 @@ class Channel:
         self._reader = frames.FrameReader(from_child=False)
         self._ready: deque[frames.Frame] = deque()
         self._send_lock = threading.Lock()
+        self._receive_lock = threading.Lock()
         self._closed = False
 
     def send(self, data: bytes) -> None:
@@ -76,26 +85,29 @@ class Channel:
 
     def receive(self) -> frames.Frame | None:
         """The next frame, waiting for it; None when the coordinator is gone."""
-        while not self._ready and not self._closed:
-            self._read()
-        return self._ready.popleft() if self._ready else None
-
-    def receive_now(self) -> None:
-        """Take in what has arrived, without waiting."""
-        self._sock.setblocking(False)
-        try:
-            self._read()
-        except BlockingIOError:
-            return
-        finally:
-            self._sock.setblocking(True)
+        with self._receive_lock:
+            while not self._ready and not self._closed:
+                self._read()
+            return self._ready.popleft() if self._ready else None
 
     def take_cancels(self) -> list[frames.Frame]:
-        """The cancel frames that were received; what else has come stays."""
-        found = [f for f in self._ready if f.kind == frames.CANCEL]
-        if found:
-            self._ready = deque(f for f in self._ready if f.kind != frames.CANCEL)
-        return found
+        """The cancel frames that have arrived, without waiting; what else has come stays.
+
+        A thread that outlived its task finds none: the child waits for its next job.
+        """
+        if not self._receive_lock.acquire(blocking=False):
+            return []
+        try:
+            try:
+                self._read(socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                pass  # nothing new
+            found = [f for f in self._ready if f.kind == frames.CANCEL]
+            if found:
+                self._ready = deque(f for f in self._ready if f.kind != frames.CANCEL)
+            return found
+        finally:
+            self._receive_lock.release()
 
     def fileno(self) -> int:
         """The descriptor it is kept on."""
@@ -105,8 +117,8 @@ class Channel:
         """The coordinator sees the end of this child."""
         self._sock.close()
 
-    def _read(self) -> None:
-        data = self._sock.recv(_RECEIVE)
+    def _read(self, flags: int = 0) -> None:
+        data = self._sock.recv(_RECEIVE, flags)
         if not data:
             self._closed = True
             return
@@ -123,13 +135,14 @@ class ChildControl(Control):
         self._channel = channel
 
     def _send(self, progress: Completion) -> None:
-        self._channel.send(frames.pack_completion(progress))
+        frame = frames.pack_completion(progress)
+        # A limit that hits between two pieces of a frame would leave half of it in the pipe.
+        whole(lambda: self._channel.send(frame))
 
     def cancelled(self) -> str | None:
         """Why this run should stop, as far as the coordinator has said."""
         if self.reason is None:
-            self._channel.receive_now()
-            for frame in self._channel.take_cancels():
+            for frame in whole(self._channel.take_cancels):
                 number, reason = frame.meta
                 if number == self.number:
                     self.reason = reason
@@ -150,7 +163,7 @@ class ChildLoop:
 
     def take_signals(self) -> None:
         """Install the child's handlers; called before signals can arrive."""
-        self._handlers.install()
+        leave_group_signals()
         self._soft.install()
 
     def run(self) -> None:
@@ -176,7 +189,22 @@ class ChildLoop:
             # The task forked and its copy came back here: only one of the two may answer.
             os._exit(0)
         self._handlers.restore()
-        self._channel.send(frames.pack_completion(completion, self._measured()))
+        self._channel.send(self._packed(completion))
+
+    def _packed(self, completion: Completion) -> bytes:
+        measured = self._measured()
+        try:
+            return frames.pack_completion(completion, measured)
+        except Exception as exc:
+            # Only this run may suffer from what cannot be sent, not the child and the next one's delivery.
+            log.exception("the completion of job %d cannot be sent", completion.number)
+            failed = Completion(
+                number=completion.number,
+                ending=Ending.FAILED,
+                body=encode_failure(exc),
+                error=failure_line(exc),
+            )
+            return frames.pack_completion(failed, measured)
 
     def _measured(self) -> dict[str, Any] | None:
         leaked = lowest_descriptor(self._channel.fileno()) - self._lowest

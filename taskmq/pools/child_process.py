@@ -4,61 +4,26 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import importlib
 import os
 import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
-# Signals a terminal or a service manager sends to the whole group: the coordinator decides, a child
-# goes on. Handlers and not SIG_IGN, which a task's own subprocesses would inherit.
-_LEFT_TO_COORDINATOR = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-
-_RESTORED = (
-    *_LEFT_TO_COORDINATOR,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGCHLD,
-    signal.SIGALRM,
-    signal.SIGPIPE,
-)
-GROUP_SIGNALS = frozenset(_LEFT_TO_COORDINATOR)
-
-# The function below `signal.getsignal`, which converts to enum members: nine of those cost as much as
-# running an empty task.
-_handler_of: Callable[[int], Any] = getattr(
-    importlib.import_module("_signal"), "getsignal", signal.getsignal
-)
+from taskmq.pools.handlers import GROUP_SIGNALS
 
 _HIGH = 200
 _PR_SET_PDEATHSIG = 1
 
 
-class Handlers:
-    """The signal handlers of a child: installed at its start, put back after each task."""
+def leave_group_signals() -> None:
+    """Leave what a terminal or a service manager sends to the whole group to the coordinator.
 
-    def __init__(self) -> None:
-        self._handlers: dict[int, Any] = {}
-
-    def install(self) -> None:
-        """Leave the group's signals to the coordinator."""
-        for number in _LEFT_TO_COORDINATOR:
-            signal.signal(number, _left_to_coordinator)
-
-    def remember(self) -> None:
-        """What `restore` goes back to: as the start of this child left them."""
-        self._handlers = {number: _handler_of(number) for number in _RESTORED}
-
-    def restore(self) -> None:
-        """Undo what a task did to signal handlers."""
-        for number, handler in self._handlers.items():
-            # None is a handler that C code installed: it cannot be put back, and was not ours.
-            if handler is not None and _handler_of(number) is not handler:
-                signal.signal(number, handler)
+    By handlers and not by SIG_IGN, which a task's own subprocesses would inherit.
+    """
+    for number in GROUP_SIGNALS:
+        signal.signal(number, _left_to_coordinator)
 
 
 def _left_to_coordinator(number: int, frame: FrameType | None) -> None:

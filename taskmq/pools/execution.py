@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("taskmq.run")
 
 RETRIES_EXHAUSTED = "retries-exhausted"
+#: Characters kept of the reason of a `Reject`.
+MAX_REASON = 4_096
 
 _STATES: Mapping[Ending, State] = {
     Ending.SUCCEEDED: State.SUCCEEDED,
@@ -217,7 +219,7 @@ class _Run:
             return self._retry_asked(exc)
         if isinstance(exc, Reject):
             ending = Ending.REQUEUE if exc.requeue else Ending.BURY
-            return replace(self._ended(ending, exc), reason=str(exc.reason))
+            return replace(self._ended(ending, exc), reason=_reason(exc))
         if isinstance(exc, Ignore):
             return self._ended(Ending.IGNORED, None)
         if isinstance(exc, TaskCancelled):
@@ -300,6 +302,13 @@ class _Run:
             exception=exception,
             traceback=traceback,
         )
+
+
+def _reason(exc: Reject) -> str:
+    """The reason as the dead letter keeps it: an operator reads the beginning of a long one."""
+    reason = exc.reason if isinstance(exc.reason, str) else failure_line(exc)
+    left = len(reason) - MAX_REASON
+    return reason if left <= 0 else f"{reason[:MAX_REASON]}… ({left:,} characters left out)"
 
 
 def _traceback(exc: BaseException) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from taskmq.errors import DecodeError
+from taskmq.errors import DecodeError, EncodeError
 from taskmq.message import ConcurrencyKey, Message, Rate
 from taskmq.pools.base import Completion, Ending, Job
 from taskmq.states import AckMode
@@ -56,29 +56,40 @@ def pack(kind: int, meta: Any = None, body: bytes = b"") -> bytes:
 class FrameReader:
     """Cuts a stream of bytes into frames."""
 
-    __slots__ = ("_kinds", "_rest")
+    __slots__ = ("_kinds", "_max_meta", "_needed", "_rest")
 
     def __init__(self, *, from_child: bool) -> None:
-        self._rest = b""
+        self._rest = bytearray()
+        # How many bytes there must be before there is anything to cut.
+        self._needed = _HEADER.size
         self._kinds = _FROM_CHILD if from_child else _TO_CHILD
+        # What the coordinator sends was let in by the transport, whatever its size.
+        self._max_meta = MAX_META if from_child else MAX_BODY
 
     def feed(self, data: bytes) -> list[Frame]:
         """Add bytes; the frames that are complete now. Raises `DecodeError` for what is none."""
         if self._rest:
-            data = self._rest + data
+            # A large frame comes in many pieces: they are put together once, when all are there.
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return []
+            data = bytes(self._rest)
         found = []
         start, end = 0, len(data)
+        needed = _HEADER.size
         while end - start >= _HEADER.size:
             kind, meta_size, body_size = _HEADER.unpack_from(data, start)
-            if kind not in self._kinds or meta_size > MAX_META or body_size > MAX_BODY:
+            if kind not in self._kinds or meta_size > self._max_meta or body_size > MAX_BODY:
                 raise DecodeError(f"no frame: kind {kind}, lengths {meta_size} and {body_size}")
             body_at = start + _HEADER.size + meta_size
             if body_at + body_size > end:
+                needed = body_at + body_size - start
                 break
             meta = _decode(data[start + _HEADER.size : body_at])
             start = body_at + body_size
             found.append(Frame(kind, meta, data[body_at:start]))
-        self._rest = data[start:]
+        self._rest = bytearray(data[start:])
+        self._needed = needed
         return found
 
 
@@ -157,11 +168,16 @@ def job_of(frame: Frame) -> Job:
 
 
 def pack_completion(completion: Completion, extra: Mapping[str, Any] | None = None) -> bytes:
-    """A completion for the coordinator; what has its default value is left out."""
+    """A completion for the coordinator; what has its default value is left out.
+
+    Raises `EncodeError` for one that `completion_of` would refuse.
+    """
     meta: dict[str, Any] = {"n": completion.number, "e": completion.ending.value}
     for name in _COMPLETION_DEFAULTS:
         value = getattr(completion, name)
         if value != _COMPLETION_DEFAULTS[name]:
+            if not isinstance(value, _ACCEPTED[name]) and name != "children":
+                raise EncodeError(f"{name} of a completion is {value!r:.100}")
             meta[name] = value
     body = completion.body or b""
     if completion.body is not None:
@@ -171,7 +187,15 @@ def pack_completion(completion: Completion, extra: Mapping[str, Any] | None = No
         body += completion.new_body
     if extra:
         meta.update(extra)
-    return pack(DONE, meta, body)
+    frame = pack(DONE, meta, body)
+    # The whole frame is a bound on its meta that costs nothing.
+    if len(frame) > MAX_META:
+        size = len(frame) - len(body) - _HEADER.size
+        if size > MAX_META or len(body) > MAX_BODY:
+            raise EncodeError(
+                f"a completion of {size} bytes beside a result of {len(body)} is too large to be sent"
+            )
+    return frame
 
 
 _ACCEPTED: dict[str, Any] = {

@@ -23,6 +23,8 @@ class Run(Protocol):
 
     job: Job
     control: Control
+    # Set when its code has come to its end.
+    over: bool
 
     @property
     def due_at(self) -> float | None:
@@ -43,6 +45,8 @@ class InProcessPool(Pool, Generic[R]):
         self._running: dict[int, R] = {}
         self._timed: dict[int, R] = {}
         self._ended: list[Completion] = []
+        # Those that were running at the stop.
+        self._left: list[R] = []
 
     def _remember(self, run: R) -> None:
         self._running[run.job.number] = run
@@ -87,8 +91,12 @@ class InProcessPool(Pool, Generic[R]):
         if run is not None:
             run.control.reason = reason
 
+    def unstopped(self) -> bool:
+        return any(not run.over for run in self._left)
+
     def _abandon(self, *, hand_back: bool) -> None:
         self._ended += abandoned(self._running, hand_back=hand_back)
+        self._left += self._running.values()
         self._running.clear()
         self._timed.clear()
 

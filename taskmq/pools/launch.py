@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from taskmq.logformat import SafeFormatter
 from taskmq.pools import frames
 from taskmq.pools.child import Channel, ChildLoop, ChildSettings
-from taskmq.pools.child_process import GROUP_SIGNALS, be_a_child
+from taskmq.pools.child_process import be_a_child
+from taskmq.pools.handlers import GROUP_SIGNALS
 
 if TYPE_CHECKING:
     from taskmq.app import App

@@ -7,6 +7,7 @@ import threading
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from taskmq import interrupts
 from taskmq.errors import SoftTimeLimitExceeded
 from taskmq.pools.base import Completion, Job
 from taskmq.pools.execution import execute, interrupted
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # Celery's children use the same signal, so projects keep away from it already; SIGALRM stays the
 # task's own. Windows has neither.
 SOFT_LIMIT_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
+
+SOFT_LIMIT_TEXT = "the soft time limit of this task has passed"
 
 
 class SoftLimit:
@@ -58,7 +61,8 @@ class SoftLimit:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         error, self._error = self._error, None
         if error is not None:
-            raise error("the soft time limit of this task has passed")
+            # Not in the middle of a transaction: then as soon as the store is left.
+            interrupts.here().raise_here(error(SOFT_LIMIT_TEXT))
 
 
 def soft_limit_error(app: App, job: Job) -> type[BaseException]:

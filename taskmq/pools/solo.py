@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 from taskmq.clock import Clock
 from taskmq.pools.base import Completion, Ending, Job, Pool
 from taskmq.pools.controls import Control
+from taskmq.pools.handlers import Handlers
 from taskmq.pools.in_process import abandoned
 from taskmq.pools.outbox import Outbox
 from taskmq.pools.soft_limit import SOFT_LIMIT_SIGNAL, SoftLimit
+from taskmq.pools.whole import whole
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -38,19 +40,31 @@ class SoloPool(Pool):
         self._outbox = Outbox()
         self._queue: SimpleQueue[tuple[Job, Control] | None] = SimpleQueue()
         self._soft = SoftLimit()
+        self._handlers = Handlers()
         self._thread: int | None = None
         self._number: int | None = None
         self._control: Control | None = None
         self._soft_at: float | None = None
         self._ended: list[Completion] = []
+        # From the dispatch on: what the main thread has not begun yet it will begin.
+        self._inside = False
+        self._stopped = False
 
     def serve(self) -> None:
         """Run jobs until `stop`; on the main thread."""
         self._soft.install()
+        self._handlers.remember()
         self._thread = threading.get_ident()
         self._outbox.wake()
         while (run := self._queue.get()) is not None:
-            self._outbox.put(self._soft.execute(self._app, *run))
+            completion = self._soft.execute(self._app, *run)
+            self._inside = False
+            # Else the worker might not hear its signals any more.
+            self._handlers.restore()
+            self._outbox.put(completion)
+
+    def _report(self, progress: Completion) -> None:
+        whole(lambda: self._outbox.put(progress))
 
     def start(self) -> None:
         """Nothing to bring up: the slot is there once `serve` runs."""
@@ -63,7 +77,8 @@ class SoloPool(Pool):
 
     def dispatch(self, job: Job) -> None:
         self._number = job.number
-        self._control = Control(self._app, job.number, self._outbox.put)
+        self._inside = True
+        self._control = Control(self._app, job.number, self._report)
         if job.soft_time_limit is not None and SOFT_LIMIT_SIGNAL is not None:
             self._soft_at = self._clock.monotonic() + job.soft_time_limit
         self._queue.put((job, self._control))
@@ -97,7 +112,11 @@ class SoloPool(Pool):
     def terminate(self, number: int, ending: Ending, reason: str) -> bool:
         return False
 
+    def unstopped(self) -> bool:
+        return self._stopped and self._inside
+
     def stop(self, *, hand_back: bool) -> None:
+        self._stopped = True
         self._queue.put(None)
         if self._number is not None:
             self._ended += abandoned((self._number,), hand_back=hand_back)

@@ -1,24 +1,27 @@
 """The threads pool: `size` threads of the worker's process, for tasks that wait more than they compute.
 
 A thread cannot be killed: hard limits and terminate are not enforced here, and a task that is still
-running at the drain deadline is handed back while its thread goes on until the process exits. The soft
-limit is raised when the task next executes Python code; a blocking call delays it.
+running at the drain deadline is handed back as the last thing before the process exits. The soft limit
+is raised when the task next executes Python code; a blocking call delays it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from taskmq import interrupts
 from taskmq.clock import Clock
 from taskmq.pools.base import Completion, Ending, Job
 from taskmq.pools.controls import Control
 from taskmq.pools.execution import execute, interrupted
 from taskmq.pools.in_process import InProcessPool
 from taskmq.pools.outbox import Outbox
-from taskmq.pools.soft_limit import soft_limit_error
+from taskmq.pools.soft_limit import SOFT_LIMIT_TEXT, soft_limit_error
+from taskmq.pools.whole import whole
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -30,15 +33,27 @@ _JOIN = 1.0
 class ThreadRun:
     """One job on one of these threads, and the coordinator's way to interrupt it."""
 
-    __slots__ = ("_error", "_interrupted", "_lock", "_thread", "control", "due_at", "job")
+    __slots__ = (
+        "_error",
+        "_interrupted",
+        "_interrupts",
+        "_lock",
+        "_thread",
+        "control",
+        "due_at",
+        "job",
+        "over",
+    )
 
     def __init__(self, app: App, outbox: Outbox, job: Job, now: float) -> None:
         self.job = job
-        self.control = Control(app, job.number, outbox.put)
+        self.over = False
+        self.control = Control(app, job.number, lambda done: whole(lambda: outbox.put(done)))
         self.due_at = None if job.soft_time_limit is None else now + job.soft_time_limit
         self._lock = threading.Lock()
         self._thread: int | None = None
         self._interrupted = False
+        self._interrupts = interrupts.here()
         self._error = soft_limit_error(app, job)
 
     def perform(self, app: App) -> Completion:
@@ -47,6 +62,7 @@ class ThreadRun:
             return execute(app, self.job, self.control)
         completion: Completion | None = None
         try:
+            self._interrupts = interrupts.here()
             with self._lock:
                 self._thread = threading.get_ident()
             completion = execute(app, self.job, self.control)
@@ -63,7 +79,10 @@ class ThreadRun:
         with self._lock:
             if self._thread is not None:
                 self._interrupted = True
-                _raise_in(self._thread, self._error)
+                # Not in the middle of a transaction: then as soon as the store is left.
+                self._interrupts.raise_there(
+                    self._error(SOFT_LIMIT_TEXT), partial(_raise_in, self._thread, self._error)
+                )
 
     def _leave(self) -> None:
         with self._lock:
@@ -104,10 +123,11 @@ class RunThreads:
 
     def stop(self, *, busy: int) -> None:
         """Let the threads end; wait only for those that run nothing."""
-        for _ in self._threads:
+        threads, self._threads = self._threads, []
+        for _ in threads:
             self._queue.put(None)
         if not busy:
-            for thread in self._threads:
+            for thread in threads:
                 thread.join(_JOIN)
 
     def _work(self) -> None:
@@ -115,7 +135,9 @@ class RunThreads:
             run = self._queue.get()
             if run is None:
                 return
-            self._outbox.put(run.perform(self._app))
+            completion = run.perform(self._app)
+            run.over = True
+            self._outbox.put(completion)
 
 
 class ThreadsPool(InProcessPool[ThreadRun]):

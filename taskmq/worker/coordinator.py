@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from taskmq import events as kinds
-from taskmq.bell import Bell
+from taskmq.bell import Bell, readable
 from taskmq.events import EventLog
 from taskmq.message import Delivery
 from taskmq.pools.base import Pool
@@ -32,7 +32,7 @@ from taskmq.worker.reporting import Reporter
 from taskmq.worker.reserving import Reserving, make_room
 from taskmq.worker.rules import Rules
 from taskmq.worker.signals import DRAIN_SIGNALS, STOP_SIGNALS
-from taskmq.worker.stopping import Ladder, Stage, stopping
+from taskmq.worker.stopping import SETTLE_GRACE, Ladder, Stage, stopping
 
 if TYPE_CHECKING:
     from taskmq.app import App
@@ -124,6 +124,29 @@ class Coordinator:
             self.chores.leave()
         self.bell.close()
 
+    def keep(self) -> None:
+        """Renew the leases of what is still to be handed back, when it is time."""
+        now = self.clock.monotonic()
+        if self._dispatcher.left and self.renewal.due(now) and self.link.ready(now):
+            self._renew_leases(now)
+
+    def hand_back(self) -> None:
+        """Settle what `close` left: messages whose runs the pool could not stop.
+
+        The very last thing a worker does, for another one may start them at once.
+        """
+        left, self._dispatcher.left = self._dispatcher.left, []
+        for outcome in left:
+            self.outbound.add(outcome)
+        end_by = self.clock.monotonic() + SETTLE_GRACE
+        while self.outbound and self.link.fatal is None:
+            now = self.clock.monotonic()
+            if now >= end_by:
+                log.error("%d messages could not be handed back", len(self.outbound))
+                return
+            if not self._turn(now) and self.outbound:
+                readable((), max(0.0, min(self.link.retry_at, end_by) - now))
+
     def stats(self) -> dict[str, Any]:
         """Counts since the start, and what is held."""
         return {
@@ -194,6 +217,7 @@ class Coordinator:
 
     def _renew_leases(self, now: float) -> None:
         leased = self.held.leased()
+        leased += [outcome.delivery for outcome in self._dispatcher.left]
         if leased:
             renew = partial(self.transport.extend, leased, self.rules.lease)
             lost = self.link.attempt("renewing leases", renew, poll=True)
@@ -214,6 +238,9 @@ class Coordinator:
                 self.pool.cancel(running.number, "its lease was lost")
                 self.reporter.lease_lost(running.delivery, "while it ran")
                 self.app.hooks.task_lost.send(running.delivery)
+        self._dispatcher.left = [
+            o for o in self._dispatcher.left if (o.delivery.seq, o.delivery.token) not in gone
+        ]
         for delivery in list(self.held.waiting()):
             if (delivery.seq, delivery.token) in gone:
                 self.held.drop(delivery)

@@ -50,6 +50,8 @@ class Dispatcher:
         self._held = held
         self._outbound = outbound
         self._reporter = reporter
+        # Outcomes of runs that cannot be stopped: handed back when they are over, or with the process.
+        self.left: list[Outcome] = []
         self._settling = Settling(
             worker=rules.name,
             result_expires=rules.result_expires,
@@ -111,6 +113,8 @@ class Dispatcher:
             )
         if progress:
             self._outbound.progress(outcome)
+        elif completion.ending is Ending.HANDED_BACK and self._pool.unstopped():
+            self.left.append(outcome)
         else:
             self._outbound.add(outcome)
 

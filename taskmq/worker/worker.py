@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from taskmq.coordination.base import WorkerInfo
 from taskmq.errors import ConfigError, TransportCorrupt, TransportError
@@ -29,6 +29,8 @@ log = logging.getLogger("taskmq.worker")
 
 # How long the main thread has to return once the coordinator is done, where tasks run on it.
 _MAIN_THREAD_GRACE = 2.0
+# How often leases are looked at meanwhile.
+_KEEP_EVERY = 0.1
 
 
 class Worker:
@@ -54,7 +56,8 @@ class Worker:
     def run(self) -> int:
         """Work until stopped; the exit code (`taskmq.worker.exits`).
 
-        On the main thread TERM, INT and HUP drain; a second one, or QUIT, stops now.
+        On the main thread TERM, INT and HUP drain; a second one, or QUIT, stops now. There a task that no
+        thread can stop ends together with the process, which `run` then leaves itself.
         """
         try:
             coordinator = self.prepare()
@@ -85,6 +88,7 @@ class Worker:
                 code = loop.run(coordinator)
         hooks.worker_stopped.send(event)
         log.info("stopped", extra={"event": "worker.stopped", "exit_code": code})
+        _part(coordinator, code)
         return code
 
     def prepare(self) -> Coordinator:
@@ -108,7 +112,7 @@ class Worker:
 
     def _run_beside(self, coordinator: Coordinator) -> int:
         """Tasks get this thread, the coordinator one of its own."""
-        beside = _Beside(coordinator)
+        beside = _Beside(coordinator, may_exit=_on_main_thread())
         beside.start()
         failed = False
         try:
@@ -126,11 +130,12 @@ class Worker:
 class _Beside(threading.Thread):
     """The coordinator's thread. Ends the process when a task keeps the main one after its hand-back."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, *, may_exit: bool) -> None:
         super().__init__(name="taskmq-coordinator", daemon=True)
         self.code = EXIT_FAILED
         self.main_thread_is_back = threading.Event()
         self._coordinator = coordinator
+        self._may_exit = may_exit
 
     def run(self) -> None:
         try:
@@ -138,12 +143,49 @@ class _Beside(threading.Thread):
         except BaseException:
             log.critical("the coordinator failed", exc_info=True)
             self._coordinator.pool.stop(hand_back=False)
-        if not self.main_thread_is_back.wait(_MAIN_THREAD_GRACE):
-            log.warning("a task still holds the main thread; the process exits now")
-            logging.shutdown()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(self.code)
+        pool = self._coordinator.pool
+        grace = pool.exit_grace if pool.unstopped() else _MAIN_THREAD_GRACE
+        if not self._wait(grace) and self._may_exit:
+            _exit_with_tasks(self._coordinator, self.code)
+
+    def _wait(self, seconds: float) -> bool:
+        """For the main thread, keeping what is not handed back yet."""
+        end = self._coordinator.clock.monotonic() + seconds
+        while (left := end - self._coordinator.clock.monotonic()) > 0:
+            if self.main_thread_is_back.wait(min(left, _KEEP_EVERY)):
+                return True
+            self._coordinator.keep()
+        return self.main_thread_is_back.is_set()
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _part(coordinator: Coordinator, code: int) -> None:
+    """Hand back what the pool could not stop: once it is over, else together with the process."""
+    if not coordinator.pool.unstopped():
+        coordinator.hand_back()
+    elif _on_main_thread():
+        _exit_with_tasks(coordinator, code)
+    else:
+        # Whoever runs a worker on a thread goes on, and so does the task: its lease has to end.
+        log.warning("a task goes on in a worker that has stopped; its message is not handed back")
+
+
+def _exit_with_tasks(coordinator: Coordinator, code: int) -> NoReturn:
+    """End the process while tasks run in it. Their messages go back at the last moment."""
+    log.warning("a task that cannot be stopped still runs; the process exits now")
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # a task closed it
+    try:
+        coordinator.hand_back()
+    finally:
+        os._exit(code)
 
 
 def unique_name(transport: Transport, name: str) -> str:
