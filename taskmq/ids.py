@@ -22,27 +22,42 @@ class IdSource:
     """Makes 128-bit ids: 48 bits of milliseconds, 80 random bits that count up inside one millisecond."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._pid = 0
         self._last_ms = 0
         self._tail = 0
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """In a forked child: another thread of the parent may have held it."""
+        self._lock = threading.Lock()
 
     def number(self) -> int:
-        """The next id; larger than those this process made before, whatever the clock does."""
-        with self._lock:
-            ms = time.time_ns() // 1_000_000
-            pid = os.getpid()
-            if ms > self._last_ms or pid != self._pid:
+        """The next id as a number of 128 bits."""
+        ms = time.time_ns() // 1_000_000
+        pid = os.getpid()
+        fresh: int | None = None
+        while True:
+            # Nothing is called inside, so no signal handler runs there that would want an id as well.
+            with self._lock:
+                last = self._last_ms
                 # After a fork parent and child would count up from one state.
-                self._pid = pid
-                self._last_ms = max(ms, self._last_ms)
-                self._tail = int.from_bytes(os.urandom(10), "big") >> 1
-            else:
-                self._tail += 1
-            return (self._last_ms << _RANDOM_BITS) | (self._tail & _RANDOM_MASK)
+                new = ms > last or pid != self._pid
+                if not new:
+                    self._tail += 1
+                elif fresh is not None:
+                    if ms > last:
+                        self._last_ms = ms
+                    self._pid = pid
+                    self._tail = fresh
+                if not new or fresh is not None:
+                    return (self._last_ms << _RANDOM_BITS) | (self._tail & _RANDOM_MASK)
+            fresh = int.from_bytes(os.urandom(10), "big") >> 1
 
 
 _SOURCE = IdSource()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_SOURCE.renew_lock)
 
 
 def ulid() -> str:

@@ -22,6 +22,7 @@ FLOORS: dict[str, int] = {
     "taskmq.clock": 0,
     "taskmq.ids": 0,
     "taskmq.bell": 0,
+    "taskmq.interrupts": 0,
     "taskmq.printable": 0,
     "taskmq.logformat": 0,
     "taskmq.message": 1,

@@ -19,12 +19,14 @@ _SETS = 64
 
 
 class Lane(NamedTuple):
-    """What has one head: a queue's plain messages, or those of one rate limit in it."""
+    """What has one head: a queue's plain messages, or those of one rate limit in it, booked or not."""
 
     id: int
     queue_id: int
     queue: str
     rate_key: str | None
+    #: Whether its messages have booked a token; those without a booking are in its twin.
+    booked: bool = False
 
 
 class LaneSet(NamedTuple):
@@ -60,7 +62,7 @@ class Catalog:
         """Forget everything: a rollback took back what was created, or it is another file."""
         self._version = -1
         self._lanes: dict[int, Lane] = {}
-        self._ids: dict[tuple[str, str | None], int] = {}
+        self._ids: dict[tuple[str, str | None, bool], int] = {}
         self._queues: dict[str, int] = {}
         self._of_queue: dict[str, list[Lane]] = {}
         self._paused: frozenset[str] = frozenset()
@@ -78,18 +80,20 @@ class Catalog:
 
     def _load(self, connection: sqlite3.Connection) -> None:
         queues = connection.execute("SELECT id, name, paused FROM queue").fetchall()
-        lanes = connection.execute("SELECT id, queue, rate_key FROM lane ORDER BY id").fetchall()
+        lanes = connection.execute(
+            "SELECT id, queue, rate_key, booked FROM lane ORDER BY id"
+        ).fetchall()
         names = {number: name for number, name, _ in queues}
         self._queues = {name: number for number, name, _ in queues}
         self._paused = frozenset(name for _, name, paused in queues if paused)
         self._of_queue = {}
         self._sets = {}
-        for number, queue, rate_key in lanes:
-            self._add(Lane(number, queue, names[queue], rate_key))
+        for number, queue, rate_key, booked in lanes:
+            self._add(Lane(number, queue, names[queue], rate_key, bool(booked)))
 
     def _add(self, lane: Lane) -> None:
         self._lanes[lane.id] = lane
-        self._ids[lane.queue, lane.rate_key] = lane.id
+        self._ids[lane.queue, lane.rate_key, lane.booked] = lane.id
         self._of_queue.setdefault(lane.queue, []).append(lane)
         self._sets = {}
 
@@ -120,35 +124,42 @@ class Catalog:
         """Every queue."""
         return self._queues.keys()
 
+    def queues_of(self, rate_key: str) -> set[str]:
+        """The queues that messages of a rate limit were in."""
+        return {lane.queue for lane in self._lanes.values() if lane.rate_key == rate_key}
+
     def lane(self, number: int) -> Lane:
         """A lane by its number, which must have been seen (`refresh`)."""
         return self._lanes[number]
 
-    def names_of(self, number: int) -> tuple[str, str | None]:
-        """The queue and the rate key of a lane, for `rows.to_message`."""
-        lane = self._lanes[number]
-        return lane.queue, lane.rate_key
-
     # -- writing, inside a transaction ------------------------------------------------------------
 
-    def lane_id(self, connection: sqlite3.Connection, queue: str, rate_key: str | None) -> int:
+    def lane_id(
+        self,
+        connection: sqlite3.Connection,
+        queue: str,
+        rate_key: str | None,
+        *,
+        booked: bool = False,
+    ) -> int:
         """The lane of a queue and rate key, made if there is none."""
-        found = self._ids.get((queue, rate_key))
+        found = self._ids.get((queue, rate_key, booked))
         if found is not None:
             return found
         self.refresh(connection)
-        found = self._ids.get((queue, rate_key))
+        found = self._ids.get((queue, rate_key, booked))
         if found is not None:
             return found
         queue_id = self.ensure_queue(connection, queue)
         number = connection.execute(
-            "INSERT INTO lane(queue, rate_key) VALUES (?, ?)", (queue_id, rate_key)
+            "INSERT INTO lane(queue, rate_key, booked) VALUES (?, ?, ?)",
+            (queue_id, rate_key, int(booked)),
         ).lastrowid
         assert number is not None
-        self._add(Lane(number, queue_id, queue, rate_key))
-        if rate_key is not None:
-            # Where its messages wait once they have booked a token.
-            self.lane_id(connection, queue, None)
+        self._add(Lane(number, queue_id, queue, rate_key, booked))
+        if rate_key is not None and not booked:
+            # Now, because a reader may look for it and could not make it.
+            self.lane_id(connection, queue, rate_key, booked=True)
         self._raise_version(connection)
         return number
 

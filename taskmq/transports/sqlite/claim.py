@@ -6,6 +6,7 @@ revoked, buried, or set aside until its rate token. So a look at the heads after
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from itertools import takewhile
@@ -15,7 +16,7 @@ from taskmq.message import Delivery, Message
 from taskmq.policy import endings
 from taskmq.policy.bands import Window, local_first
 from taskmq.transports.base import ReserveRequest
-from taskmq.transports.sqlite.catalog import LaneSet
+from taskmq.transports.sqlite.catalog import Lane, LaneSet
 from taskmq.transports.sqlite.due import any_due, promote
 from taskmq.transports.sqlite.endings import end
 from taskmq.transports.sqlite.heads import Level, open_lanes, top_level
@@ -23,14 +24,19 @@ from taskmq.transports.sqlite.leases import start_one
 from taskmq.transports.sqlite.places import DELETE_READY, schedule
 from taskmq.transports.sqlite.rates import Rates
 from taskmq.transports.sqlite.rotation import Rotation
-from taskmq.transports.sqlite.rows import M_COLUMNS, Place
+from taskmq.transports.sqlite.rows import M_COLUMNS, UNREADABLE, Place
 from taskmq.transports.sqlite.times import micros
 from taskmq.transports.sqlite.tx import Tx
+
+log = logging.getLogger("taskmq.sqlite")
 
 # Messages ended in one transaction because they expired at a head: some 10 ms. The next turn goes on.
 ENDED_PER_TURN = 256
 # Once a head was found expired, many behind it are likely to be.
 _MORE_ROWS = 32
+
+# A message that cannot be read is tried again after so long (microseconds).
+_READ_AGAIN = 60_000_000
 
 _PLACE_WIDTH = len(Place._fields)
 _FETCH = (
@@ -39,9 +45,9 @@ _FETCH = (
     "WHERE r.lane = ? AND r.npri = ? ORDER BY r.visible_at, r.seq LIMIT ?"
 )
 _HOLD = (
-    "INSERT INTO reserved(seq, token, worker, reserved_at, lease_until, started_at, lane, npri, "
+    "INSERT INTO reserved(seq, token, worker, reserved_at, lease_until, lease, started_at, lane, npri, "
     "visible_at, deliveries, yields, yieldable, expires_at, keyed) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -58,11 +64,11 @@ class Claim:
         self._request = request
         self._budget = request.budget
         self._lanes = LaneSet.of(())
-        self._closed: set[str] = set()
         self._rates = Rates(tx)
         self._ended = 0
         self._held: list[tuple[Any, ...]] = []
-        self._lease_until = tx.now + micros(request.lease)
+        self._lease = micros(request.lease)
+        self._lease_until = tx.now + self._lease
         self.deliveries: list[Delivery] = []
         self.refused: list[Delivery] = []
 
@@ -127,8 +133,8 @@ class Claim:
         return True
 
     def _level(self, window: Window) -> Level | None:
-        if self._closed:
-            self._lanes = self._lanes.only(lambda lane: lane.rate_key not in self._closed)
+        if self._rates.changed:
+            self._lanes = self._lanes.only(self._rates.open)
         return top_level(self._tx, self._lanes, window, self._request.aging)
 
     def _take(self, level: Level, count: int, *, start: bool) -> int:
@@ -167,7 +173,7 @@ class Claim:
             for row in rows:
                 if len(found) == count or self._spent():
                     break
-                if not self._is_closed(row[1]) and (passed := self._check(row, start=start)):
+                if self._is_open(row[1]) and (passed := self._check(row, start=start)):
                     found.append(passed)
             limit = count - len(found) + _MORE_ROWS
         return found
@@ -191,14 +197,14 @@ class Claim:
         return [row for row in rows if _place_key(row) <= horizon]
 
     def _lane_rows(self, lane: int, npri: int, limit: int, effective: int) -> list[Any]:
-        if self._is_closed(lane):
+        if not self._is_open(lane):
             return []
         rows = self._tx.execute(_FETCH, (lane, npri, limit)).fetchall()
         # Under aging only the first of a band may have waited long enough for its level.
         return list(takewhile(lambda row: self._on_level(row, effective), rows))
 
-    def _is_closed(self, lane: int) -> bool:
-        return bool(self._closed) and self._tx.names_of(lane)[1] in self._closed
+    def _is_open(self, lane: int) -> bool:
+        return not self._rates.changed or self._rates.open(self._tx.lane(lane))
 
     def _on_level(self, row: Any, effective: int) -> bool:
         aging = self._request.aging
@@ -210,9 +216,13 @@ class Claim:
         """Take a row out of ready; None when it ended, died or was set aside instead."""
         tx = self._tx
         place = Place._make(row[:_PLACE_WIDTH])
-        message = tx.message(row[_PLACE_WIDTH:])
-        rate_key = tx.names_of(place.lane)[1]
         tx.execute(DELETE_READY, (place.lane, place.npri, place.visible_at, place.seq))
+        try:
+            message = tx.message(row[_PLACE_WIDTH:])
+        except UNREADABLE:
+            self._put_off(place)
+            return None
+        lane = tx.lane(place.lane)
         if place.expires_at is not None and place.expires_at <= tx.now:
             self._end(place, message, endings.expired(message, **tx.ending()))
         elif tx.any_revoked and (reason := tx.revocation(message.task_id)) is not None:
@@ -220,7 +230,7 @@ class Claim:
         elif place.deliveries >= message.max_deliveries:
             how = endings.dead(message, place.deliveries, **tx.ending())
             self._end(place, message, how, reason=endings.CRASH_LOOP)
-        elif rate_key is None or self._has_token(place, message, rate_key, start=start):
+        elif lane.rate_key is None or self._has_token(place, message, lane, start=start):
             return _Met(place, message)
         return None
 
@@ -236,18 +246,31 @@ class Claim:
             yields=place.yields,
         )
 
-    def _has_token(self, place: Place, message: Message, rate_key: str, *, start: bool) -> bool:
-        """Whether it may go on now; else it is booked and set aside in the queue's plain lane (P8)."""
-        if not start and self._rates.state(rate_key).has_token(self._tx.now):
+    def _has_token(self, place: Place, message: Message, lane: Lane, *, start: bool) -> bool:
+        """Whether it may go on now; else it is booked and set aside (P8)."""
+        if not start and self._rates.has_token(lane):
             return True
         assert message.rate is not None
-        at = self._rates.take(rate_key, message.rate.interval)
+        if lane.booked:
+            # Its lane is open, and its start closes it.
+            started = self._rates.start_booked(message.rate.key)
+            assert started
+            return True
+        at = self._rates.take(message.rate.key, message.rate.interval)
         if at <= self._tx.now:
             return True
-        schedule(self._tx, place._replace(lane=self._tx.plain_lane(place.lane)), at)
-        if self._rates.state(rate_key).closed(self._tx.now):
-            self._closed.add(rate_key)
+        schedule(self._tx, place._replace(lane=self._tx.booked_lane(place.lane)), at)
         return False
+
+    def _put_off(self, place: Place) -> None:
+        """A row this version cannot read waits for one that can; it must not stop the queue."""
+        schedule(self._tx, place, self._tx.now + _READ_AGAIN)
+        self._ended += 1
+        log.exception(
+            "message %d cannot be read and is put off; the others go on",
+            place.seq,
+            extra={"action": "bad-row"},
+        )
 
     def _hold(self, met: _Met, effective: int, *, start: bool) -> None:
         tx = self._tx
@@ -261,6 +284,7 @@ class Claim:
                 self._request.worker,
                 tx.now,
                 self._lease_until,
+                self._lease,
                 tx.now if start else None,
                 place.lane,
                 place.npri,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskmq.coordination.base import Command, Coordination, Event, Maintained, WorkerInfo
-from taskmq.policy.reaping import LeaseWatch
+from taskmq.policy.reaping import LeaseWatch, duty_is_free
 from taskmq.transports.sqlite import reaping, sweeping
 from taskmq.transports.sqlite.rows import dump
 from taskmq.transports.sqlite.times import micros
@@ -140,11 +140,13 @@ class SQLiteCoordination(Coordination):
 
     def take_duty(self, name: str, holder: str, ttl: float) -> bool:
         def work(tx: Tx) -> bool:
+            if _held_by_other(tx, name, holder):
+                return False
             taken = tx.execute(
-                "INSERT INTO duty(name, holder, until) VALUES (?, ?, ?) ON CONFLICT(name) DO UPDATE "
-                "SET holder = excluded.holder, until = excluded.until "
-                "WHERE holder = excluded.holder OR until <= ?",
-                (name, holder, tx.now + micros(ttl), tx.now),
+                "INSERT INTO duty(name, holder, until, ttl) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT(name) DO UPDATE SET holder = excluded.holder, until = excluded.until, "
+                "ttl = excluded.ttl",
+                (name, holder, tx.now + micros(ttl), micros(ttl)),
             )
             return taken.rowcount > 0
 
@@ -172,8 +174,8 @@ def _any(tx: Tx, table: str, column: str, value: str) -> bool:
 
 
 def _held_by_other(tx: Tx, name: str, holder: str) -> bool:
-    row = tx.row("SELECT holder, until FROM duty WHERE name = ?", (name,))
-    return row is not None and row[0] != holder and row[1] > tx.now
+    row = tx.row("SELECT holder, until, ttl FROM duty WHERE name = ?", (name,))
+    return row is not None and row[0] != holder and not duty_is_free(row[1], row[2], tx.now)
 
 
 def _workers(tx: Tx, seen_within: float) -> list[WorkerInfo]:

@@ -7,16 +7,24 @@ a storm of due ones in a lower band stand before an urgent one.
 from __future__ import annotations
 
 import json
+import logging
+import sqlite3
 from collections.abc import Iterator, Sequence
 
 from taskmq.transports.sqlite.places import await_turn
+from taskmq.transports.sqlite.rates import gates
 from taskmq.transports.sqlite.rows import PLACE_COLUMNS, Place
 from taskmq.transports.sqlite.tx import Tx
+
+log = logging.getLogger("taskmq.sqlite")
 
 # Rows moved in one transaction: some 2 ms. The next turn comes at once for the rest.
 PROMOTED_PER_TURN = 500
 # How far into one band a look for certain lanes goes; what is due rarely stays, since any turn moves it.
 LOOKED_AT = 500
+
+# A row that cannot be moved is tried again after so long (microseconds).
+_TRIED_AGAIN = 60_000_000
 
 _FIRST = -1000
 _KEYED = Place._fields.index("keyed")
@@ -37,6 +45,10 @@ _MOVE = (
     f"FROM scheduled WHERE {_RANGE}"
 )
 _REMOVE = f"DELETE FROM scheduled WHERE {_RANGE}"  # noqa: S608
+_REMOVE_ONE = "DELETE FROM scheduled WHERE npri = ? AND due_at = ? AND seq = ?"
+_PUT_OFF = "UPDATE scheduled SET due_at = ? WHERE npri = ? AND due_at = ? AND seq = ?"
+# What a row no other row agrees with raises. Not the faults of the file: those concern everybody.
+_BAD_ROW = (sqlite3.IntegrityError, LookupError, TypeError, ValueError)
 
 
 def bands(tx: Tx) -> Iterator[tuple[int, int]]:
@@ -63,9 +75,8 @@ def promote(tx: Tx) -> None:
         span = (npri, last[-1], last[0])
         if any(row[_KEYED] for row in rows):
             # Those with a concurrency key arrive one by one: it decides where each goes.
-            tx.execute(_REMOVE, span)
             for row in rows:
-                await_turn(tx, Place._make(row[:-1]), None)
+                _arrive(tx, Place._make(row[:-1]), row[-1])
         else:
             tx.execute(_MOVE, span)
             tx.execute(_REMOVE, span)
@@ -75,10 +86,30 @@ def promote(tx: Tx) -> None:
             return
 
 
+def _arrive(tx: Tx, place: Place, due_at: int) -> None:
+    """Move one row, by itself: what is wrong with it must not hold up the others."""
+    where = (place.npri, due_at, place.seq)
+    tx.execute("SAVEPOINT arrival")
+    try:
+        # One that came before it may have taken its key, and moved it to blocked with that.
+        if tx.execute(_REMOVE_ONE, where).rowcount:
+            await_turn(tx, place, None)
+    except _BAD_ROW:
+        tx.execute("ROLLBACK TO arrival")
+        tx.execute(_PUT_OFF, (tx.now + _TRIED_AGAIN, *where))
+        log.exception(
+            "message %d cannot be made claimable and is put off; the others go on",
+            place.seq,
+            extra={"action": "bad-row"},
+        )
+    tx.execute("RELEASE arrival")
+
+
 def next_due(tx: Tx, lanes: Sequence[int]) -> float | None:
-    """When the next message of these lanes falls due, in seconds; exact up to `LOOKED_AT` foreign ones."""
+    """When the next message of these lanes falls due or may start, in seconds; exact up to `LOOKED_AT`
+    foreign ones."""
     ids = json.dumps(list(lanes))
-    times = []
+    times = gates(tx, lanes)
     for npri, _ in bands(tx):
         # Past so many foreign ones the time of the next one is a safe bound: it is no later than ours.
         found = tx.row(_NEXT, (npri, LOOKED_AT, ids)) or tx.row(_BEYOND, (npri, LOOKED_AT))

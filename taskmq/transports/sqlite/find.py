@@ -114,9 +114,12 @@ def _rate_until(tx: Tx, waiting: Waiting, message: Message) -> float | None:
     """The token time it has booked, or the earliest its lane could give it one."""
     if message.rate is None:
         return None
-    rate_key = tx.names_of(waiting.place.lane)[1]
-    if rate_key is None:
-        return _due_at(tx, waiting)
-    state = Rates(tx).state(rate_key)
-    until = max(state.next_at, state.closed_until)
+    lane = tx.lane(waiting.place.lane)
+    if lane.rate_key is None:
+        return None
+    state = Rates(tx).state(lane.rate_key)
+    if lane.booked:
+        until = max(state.gate, waiting.due_at or 0)
+    else:
+        until = max(state.next_at, state.closed_until, state.gate)
     return until / 1_000_000 if until > tx.now else None

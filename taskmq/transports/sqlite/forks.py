@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
+
+# Where SQLite's connections lock the database and its shared memory for as long as they live (its file
+# format, and `DMS` in os_unix.c): file, first byte, number of bytes.
+_STANDING_LOCKS = (("", 0x40000002, 510), ("-shm", 128, 1))
 
 Hook = Callable[[], None]
 
@@ -40,3 +45,24 @@ def leak(connection: sqlite3.Connection) -> None:
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def take_over(path: str) -> bool:
+    """In a forked child: take the locks that the connections inherited from the parent believe they hold.
+
+    The kernel gives a child no locks, yet SQLite in it goes on as if it had the parent's, and every new
+    connection relies on them. Once the parent is gone, others would then find themselves alone with the
+    database and remove the log under the child. False where somebody is just doing that.
+    """
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    for suffix, start, length in _STANDING_LOCKS:
+        try:
+            # Never closed: closing any descriptor of a file gives up all locks of this process on it.
+            fd = os.open(f"{path}{suffix}", os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB, length, start)
+        except OSError:
+            return False
+    return True

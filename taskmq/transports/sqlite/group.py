@@ -7,10 +7,11 @@ no cost for one alone (a writer thread would add 70 us to it; measured).
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
+
+from taskmq.transports.sqlite.section import Section
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -29,6 +30,7 @@ class Piece(Generic[T]):
 
     def run(self, connection: sqlite3.Connection) -> None:
         """Do it; an error is remembered as this caller's own."""
+        self.error = None
         try:
             self.result = self.work(connection)
         except Exception as exc:
@@ -44,19 +46,19 @@ class Piece(Generic[T]):
 
 
 class GroupCommit:
-    """Collects pieces while somebody commits. `mutex` is the store's, held during every transaction."""
+    """Collects pieces while somebody commits. `section` is the store's, in which every transaction is."""
 
     def __init__(
         self,
-        mutex: threading.Lock,
+        section: Section,
         commit: Callable[[list[Piece[Any]]], None],
         *,
         apart: Callable[[BaseException], bool],
         fault: Callable[[BaseException], BaseException],
     ) -> None:
-        """`commit` runs pieces in one transaction, `apart` says whether a failed group may pass one by
-        one, `fault` puts an error into our words."""
-        self._mutex = mutex
+        """`commit` runs pieces in one transaction and says `done` of each, `apart` says whether a failed
+        group may pass one by one, `fault` puts an error into our words."""
+        self._section = section
         self._commit = commit
         self._apart = apart
         self._fault = fault
@@ -65,43 +67,58 @@ class GroupCommit:
     def submit(self, work: Work[T]) -> T:
         """Run `work` in a transaction, perhaps with others'. Each caller gets its own error."""
         mine = Piece(work)
-        if self._mutex.acquire(blocking=False):
-            group = [mine]
-        else:
-            self._queue.append(mine)
-            self._mutex.acquire()
-            group = []
         try:
-            if not mine.done:
-                while self._queue:
-                    group.append(self._queue.popleft())
-                self._together(group, mine)
-        finally:
-            self._mutex.release()
+            self._queue.append(mine)
+            self._section.run(lambda: self._lead(mine))
+        except BaseException:
+            # Interrupted: nobody is to store it later on, when the caller believes it was not.
+            self._withdraw(mine)
+            raise
         return mine.outcome()
 
-    def _together(self, group: list[Piece[Any]], mine: Piece[Any]) -> None:
-        """Commit a group; whoever breaks it is left out, and the others are tried again."""
+    def _lead(self, mine: Piece[Any]) -> None:
+        """Commit what is waiting, unless a leader before has done one's own.
+
+        One's own is taken in any case: a leader that was interrupted may have taken it off the queue.
+        """
+        if mine.done:
+            return
+        group = [mine]
+        while self._queue:
+            piece = self._queue.popleft()
+            if piece is not mine:
+                group.append(piece)
+        self._together(group)
+
+    def _withdraw(self, mine: Piece[Any]) -> None:
+        try:
+            self._queue.remove(mine)
+        except ValueError:
+            pass  # a leader has taken it
+
+    def _together(self, group: list[Piece[Any]]) -> None:
+        """Commit a group; whoever breaks it is left out, and the others are tried again.
+
+        An interrupt of this thread is not the others' business: each of them finds its own not done.
+        """
         while group:
             try:
                 self._commit(group)
             except Exception as exc:
-                group = self._blame(group, exc, mine)
-            except BaseException:
-                # An interrupt of this thread is not the others' business: they go on without it.
-                self._queue.extend(piece for piece in group if piece is not mine)
-                raise
+                group = self._blame(group, exc)
             else:
-                for piece in group:
-                    piece.done = True
                 return
 
-    def _blame(self, group: list[Piece[Any]], exc: Exception, mine: Piece[Any]) -> list[Piece[Any]]:
+    def _blame(self, group: list[Piece[Any]], exc: Exception) -> list[Piece[Any]]:
         """Give the error to those it concerns; the others are to be tried again."""
+        group = [piece for piece in group if not piece.done]
         culprits = [piece for piece in group if piece.error is not None]
+        if not group:
+            # All is stored: it came from outside, after the commit.
+            raise exc
         if not culprits and len(group) > 1 and self._apart(exc):
             for piece in group:
-                self._together([piece], mine)
+                self._together([piece])
             return []
         for piece in culprits or group:
             piece.error = self._fault(exc)

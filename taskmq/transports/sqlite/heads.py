@@ -41,8 +41,7 @@ def open_lanes(tx: Tx, queues: Sequence[QueueShare], *, with_token: bool = False
     found = tx.catalog.lanes_of(tuple(queues))
     if not found.rate_keys:
         return found
-    allowed = rates.open_keys(tx, found.rate_keys, with_token=with_token)
-    return found.only(lambda lane: lane.rate_key is None or lane.rate_key in allowed)
+    return found.only(rates.open_now(tx, with_token=with_token))
 
 
 def tops(tx: Tx, lanes: LaneSet, window: Window) -> list[tuple[int, int]]:

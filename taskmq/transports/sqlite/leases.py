@@ -36,6 +36,8 @@ def held(tx: Tx, delivery: Delivery) -> Held | None:
 def start(tx: Tx, deliveries: Sequence[Delivery]) -> Started:
     """Mark reserved deliveries running; those no longer ours to start are refused."""
     rates = Rates(tx)
+    # Whether a queue is paused is read from it.
+    tx.refresh()
     started: list[Delivery] = []
     refused: list[Delivery] = []
     for delivery in deliveries:
@@ -49,7 +51,10 @@ def start(tx: Tx, deliveries: Sequence[Delivery]) -> Started:
 
 
 def start_one(tx: Tx, delivery: Delivery, rates: Rates) -> Delivery | None:
-    """From reserved to running: here the rate token is taken, revocation and expiry are met."""
+    """From reserved to running: here the rate token is taken; revocation, expiry and a pause are met.
+
+    The caller has made the catalog current.
+    """
     found = held(tx, delivery)
     if found is None:
         return None
@@ -62,12 +67,19 @@ def start_one(tx: Tx, delivery: Delivery, rates: Rates) -> Delivery | None:
         tx.execute(DELETE_HELD, (delivery.seq, delivery.token))
         end(tx, delivery.seq, message, how)
         return None
-    rate_key = tx.names_of(found.place.lane)[1]
-    if rate_key is not None and message.rate is not None:
-        at = rates.take(rate_key, message.rate.interval)
-        if at > tx.now:
-            plain = tx.plain_lane(found.place.lane)
-            hand_back(tx, delivery, found, due_at=at, lane=plain, keeps_key=True)
+    lane = tx.lane(found.place.lane)
+    if tx.catalog.paused(lane.queue):
+        hand_back(tx, delivery, found)
+        return None
+    if lane.rate_key is not None and message.rate is not None:
+        if lane.booked:
+            if not rates.start_booked(lane.rate_key):
+                # Its lane opens again when the pace allows.
+                hand_back(tx, delivery, found, keeps_key=True)
+                return None
+        elif (at := rates.take(lane.rate_key, message.rate.interval)) > tx.now:
+            booked = tx.booked_lane(lane.id)
+            hand_back(tx, delivery, found, due_at=at, lane=booked, keeps_key=True)
             return None
     tx.execute(
         "UPDATE reserved SET started_at = ? WHERE seq = ? AND token = ?",
@@ -137,12 +149,12 @@ def release_key(tx: Tx, delivery: Delivery) -> None:
 
 def extend(tx: Tx, deliveries: Sequence[Delivery], lease: float) -> tuple[Delivery, ...]:
     """Renew leases from now; those already lost."""
-    until = tx.now + micros(lease)
+    length = micros(lease)
     return tuple(
         delivery
         for delivery in deliveries
         if not tx.execute(
-            "UPDATE reserved SET lease_until = ? WHERE seq = ? AND token = ?",
-            (until, delivery.seq, delivery.token),
+            "UPDATE reserved SET lease_until = ?, lease = ? WHERE seq = ? AND token = ?",
+            (tx.now + length, length, delivery.seq, delivery.token),
         ).rowcount
     )

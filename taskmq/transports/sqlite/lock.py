@@ -51,25 +51,37 @@ class FileLock:
         self._sleep = sleep
         self._monotonic = monotonic
         self._fd: int | None = None
+        # Said before it is taken: an interrupt may come between the taking and any word about it.
+        self._maybe_held = False
 
     def acquire(self) -> None:
-        """Take the lock; `TransportUnavailable` naming the holder after `timeout` seconds."""
+        """Take the lock; `TransportUnavailable` naming the holder after `timeout` seconds.
+
+        Called inside the `try` whose `finally` releases: interrupted, it may hold the lock or not.
+        """
         fd = self._fd
         if fd is None:
             fd = self._fd = self._open()
-        if not _try(fd):
-            self._wait(fd)
+        self._maybe_held = True
+        try:
+            if not _try(fd):
+                self._wait(fd)
+        except TransportUnavailable:
+            self._maybe_held = False
+            raise
 
     def release(self) -> None:
-        """Give the lock up."""
-        if self._fd is not None:
+        """Give the lock up, if it is held."""
+        if self._maybe_held and self._fd is not None:
             _unlock(self._fd)
+        self._maybe_held = False
 
     def close(self) -> None:
         """Give up lock and descriptor; `acquire` opens it again."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        fd, self._fd = self._fd, None
+        self._maybe_held = False
+        if fd is not None:
+            os.close(fd)
 
     def abandon(self) -> None:
         """In a forked child: drop the inherited descriptor, so that it cannot keep the parent's lock."""
@@ -130,7 +142,10 @@ def _unlock(fd: int) -> None:
         import msvcrt
 
         os.lseek(fd, 0, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+        try:
+            msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+        except OSError:
+            pass  # it was not held: the taking was interrupted
 
 
 def _holder(fd: int) -> str:

@@ -83,8 +83,9 @@ def _arrive_keyed(tx: Tx, place: Place) -> None:
     admitted, swapped = keys.admit(tx, place)
     if swapped is not None:
         out = take_out(tx, swapped)
-        assert out is not None
-        _block(tx, out.place, out.due_at)
+        # A holder that waits nowhere is gone, and so is its hold on the key by now.
+        if out is not None:
+            _block(tx, out.place, out.due_at)
     if admitted:
         ready(tx, place)
     else:
@@ -130,8 +131,8 @@ def locate(tx: Tx, seq: int) -> Waiting | None:
     if row is None:
         return None
     lane, npri, visible_at, key = row
-    # A rate-limited message waits in its own lane, or in the plain one once it booked a token.
-    for candidate in {lane, tx.plain_lane(lane)}:
+    # A rate-limited message waits in its own lane, or in that one's twin once it booked a token.
+    for candidate in {lane, tx.booked_lane(lane)}:
         found = tx.row(
             f"SELECT {PLACE_COLUMNS} FROM ready "  # noqa: S608
             "WHERE lane = ? AND npri = ? AND visible_at = ? AND seq = ?",

@@ -9,6 +9,7 @@ from taskmq.policy.endings import purged
 from taskmq.transports.sqlite.consequences import apply_followers
 from taskmq.transports.sqlite.endings import end
 from taskmq.transports.sqlite.places import take_out
+from taskmq.transports.sqlite.rates import Rates
 from taskmq.transports.sqlite.rows import M_COLUMNS
 from taskmq.transports.sqlite.tx import Engine, Tx
 
@@ -33,7 +34,18 @@ def purge(engine: Engine, queue: str) -> int:
             total += done.deleted
             if not done.more:
                 break
+    engine.write(lambda tx: _forget_bookings(tx, queue))
     return total
+
+
+def _forget_bookings(tx: Tx, queue: str) -> None:
+    """Of rate limits that were in no other queue: whoever comes next need not wait for those who went."""
+    tx.refresh()
+    rates = Rates(tx)
+    for key in {lane.rate_key for lane in tx.catalog.lanes(queue) if lane.rate_key is not None}:
+        if tx.catalog.queues_of(key) == {queue}:
+            rates.empty(key)
+    rates.save()
 
 
 def _end(tx: Tx, seqs: list[int]) -> None:

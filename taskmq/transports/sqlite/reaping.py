@@ -25,12 +25,14 @@ def reap(engine: Engine, watch: LeaseWatch) -> Maintained:
     """One look; what two looks found lost is taken back."""
 
     def look(tx: Tx) -> list[tuple[int, int, int]]:
-        rows = tx.execute("SELECT seq, token, lease_until FROM reserved").fetchall()
+        rows = tx.execute("SELECT seq, token, lease_until, lease FROM reserved").fetchall()
         monotonic = engine.clock.monotonic()
-        held = [(seq, token, until / 1_000_000) for seq, token, until in rows]
+        held = [
+            (seq, token, until / 1_000_000, lease / 1_000_000) for seq, token, until, lease in rows
+        ]
         expired = watch.expired(held, now=tx.time, monotonic=monotonic)
         lost = set(watch.lost(expired, now=tx.time, monotonic=monotonic))
-        return [row for row in rows if row[:2] in lost]
+        return [row[:3] for row in rows if row[:2] in lost]
 
     lost = engine.glance(look)
     if not lost:

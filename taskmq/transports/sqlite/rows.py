@@ -12,6 +12,9 @@ from taskmq.message import JSON, ConcurrencyKey, Message, Rate
 from taskmq.states import AckMode
 from taskmq.transports.sqlite.times import micros, seconds
 
+# What `to_message` raises for a row that something else wrote.
+UNREADABLE = (LookupError, TypeError, ValueError)
+
 _ACK = {mode.value: mode for mode in AckMode}
 
 # The columns a Message is read from, after `m.` and in the order `to_message` takes them.

@@ -15,19 +15,22 @@ CREATE TABLE queue(
 CREATE TABLE rotation(counters TEXT NOT NULL);
 INSERT INTO rotation(counters) VALUES ('{}');
 
--- What has one head: a queue (rate_key NULL), or one rate limit in a queue. Never deleted, so that ids
--- may be cached.
+-- What has one head: a queue (rate_key NULL), or one rate limit in a queue, those that booked a token apart
+-- from those that did not. Never deleted, so that ids may be cached.
 CREATE TABLE lane(
   id INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
   rate_key TEXT,
-  UNIQUE(queue, rate_key));
+  booked INTEGER NOT NULL DEFAULT 0,
+  UNIQUE(queue, rate_key, booked));
 CREATE UNIQUE INDEX lane_plain ON lane(queue) WHERE rate_key IS NULL;
 
 CREATE TABLE rate(
   key TEXT PRIMARY KEY,
   next_at INTEGER NOT NULL,
-  closed_until INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+  closed_until INTEGER NOT NULL,
+  last_start INTEGER NOT NULL,
+  interval INTEGER NOT NULL) WITHOUT ROWID;
 
 -- seq is the enqueue sequence. No AUTOINCREMENT (+5 us): it may be reused after the newest row went, but is
 -- above every live one, and the token fences whoever held the old one.
@@ -36,7 +39,7 @@ CREATE TABLE message(
   message_id TEXT NOT NULL UNIQUE,
   task_id TEXT,                                  -- NULL: equal to message_id
   task TEXT NOT NULL,
-  lane INTEGER NOT NULL,                         -- its own lane; once booked it waits in the plain one
+  lane INTEGER NOT NULL,                         -- its own lane; once booked it waits in that one's twin
   npri INTEGER NOT NULL,
   visible_at INTEGER NOT NULL,                   -- its place with seq
   enqueued_at INTEGER NOT NULL,                  -- stamp of the submit, never below an older live one's
@@ -73,6 +76,7 @@ CREATE INDEX scheduled_seq ON scheduled(seq);
 CREATE TABLE reserved(
   seq INTEGER PRIMARY KEY, token INTEGER NOT NULL, worker TEXT NOT NULL,
   reserved_at INTEGER NOT NULL, lease_until INTEGER NOT NULL,
+  lease INTEGER NOT NULL,                        -- its length: bounds it when the clock is set back
   started_at INTEGER,                            -- NULL: reserved; set: running
   lane INTEGER NOT NULL, npri INTEGER NOT NULL, visible_at INTEGER NOT NULL,
   deliveries INTEGER NOT NULL, yields INTEGER NOT NULL, yieldable INTEGER NOT NULL,
@@ -131,4 +135,4 @@ CREATE TABLE reply(
 CREATE INDEX reply_to ON reply(reply_to);
 CREATE TABLE event(
   number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, at REAL NOT NULL, fields TEXT NOT NULL);
-CREATE TABLE duty(name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE duty(name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL, ttl INTEGER NOT NULL) WITHOUT ROWID;

@@ -2,6 +2,8 @@
 
 A write is: the mutex of this process, the file lock, is it still our file, BEGIN IMMEDIATE, the work,
 COMMIT with the checkpoint it may bring, unlock.
+
+An interrupt (Ctrl-C, a handler of SIGALRM) may be raised after any call in here: see `transactions`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from random import Random
 from typing import Any, TypeVar
 
 from taskmq.errors import (
-    SubmitUnknown,
     TransportCorrupt,
     TransportError,
     TransportMoved,
@@ -28,6 +29,8 @@ from taskmq.transports.sqlite.files import Identity
 from taskmq.transports.sqlite.group import GroupCommit, Piece, Work
 from taskmq.transports.sqlite.lock import FileLock
 from taskmq.transports.sqlite.options import SQLiteOptions
+from taskmq.transports.sqlite.section import Section
+from taskmq.transports.sqlite.transactions import Transactions, roll_back
 
 log = logging.getLogger("taskmq.sqlite")
 
@@ -62,18 +65,25 @@ class Store:
         self._database: Identity | None = None
         self._reads: Identity | None = None
         self._log: Identity | None = None
+        # Of a forked child: whether connections of its parent are kept, and of which file it must keep away.
+        self._inherited = False
+        self._lost: Identity | None = None
         self._fresh()
         forks.around(before=self._pause, in_parent=self._go_on, in_child=self._abandon)
 
     def _fresh(self) -> None:
-        self._mutex = threading.Lock()
-        self._reading = threading.Lock()
+        self._mutex = Section(self.path)
+        self._reading = Section(self.path)
         self._group = GroupCommit(
             self._mutex, self._commit_durably, apart=faults.is_full, fault=self._fault
         )
-        self._mine = threading.local()
-        self._commits = 0
-        self._paused: dict[int, list[threading.Lock]] = {}
+        self._transactions = Transactions(
+            self.path,
+            self._lock,
+            writer=lambda: self._writer,
+            on_rollback=lambda: self.on_rollback(),
+        )
+        self._paused: dict[int, list[Section]] = {}
 
     def _pause(self) -> None:
         """Before a fork: let every thread leave SQLite.
@@ -82,37 +92,56 @@ class Store:
         for ever, and with our file lock in its hand. Bounded, for the forking thread may itself be inside.
         """
         held = self._paused.setdefault(threading.get_ident(), [])
-        for lock in (self._reading, self._mutex):
-            if lock.acquire(timeout=_FORK_PATIENCE):
-                held.append(lock)
+        for section in (self._reading, self._mutex):
+            if section.block(_FORK_PATIENCE):
+                held.append(section)
 
     def _go_on(self) -> None:
-        for lock in self._paused.pop(threading.get_ident(), ()):
-            lock.release()
+        for section in self._paused.pop(threading.get_ident(), ()):
+            section.unblock()
 
     def _abandon(self) -> None:
         # In a forked child. Another thread of the parent may have held any of the locks.
         for connection in (self._writer, self._reader):
             if connection is not None:
                 forks.leak(connection)
+                self._inherited = True
         self._writer = self._reader = None
+        if self._inherited and not self._take_over():
+            self._lost = self._database
         self._lock.abandon()
         self._fresh()
         self.on_reopen()
+
+    def _take_over(self) -> bool:
+        # The locks first: only under them can nobody remove what is looked at.
+        try:
+            return (
+                forks.take_over(self.path)
+                and files.identity(self.path) == self._database
+                and files.identity(self._log_path) == self._log
+            )
+        except TransportUnavailable:
+            return False
 
     # -- life -------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Connect, creating the file if there is none; idempotent."""
-        with self._mutex:
-            if not self._opened:
-                self._connect()
-                self._opened = True
+        self._mutex.run(self._open_once)
+
+    def _open_once(self) -> None:
+        if not self._opened:
+            self._connect()
+            self._opened = True
 
     def close(self) -> None:
         """Let go of the file; idempotent. The last process to close it empties the log into it."""
-        with self._reading, self._mutex:
-            self._opened = False
+        self._reading.run(lambda: self._mutex.run(self._close))
+
+    def _close(self) -> None:
+        self._opened = False
+        try:
             if self._reader is not None:
                 self._reader.close()
                 self._reader = None
@@ -122,29 +151,35 @@ class Store:
                 except TransportUnavailable:
                     pass  # somebody is stopped inside it; SQLite's own locks decide then
                 self._let_go()
-            self._lock.close()
+        finally:
+            try:
+                self._lock.close()
+            finally:
+                self._lock.close()
 
     def _connect(self) -> sqlite3.Connection:
         files.check_place(self._file, self.options)
-        self._lock.acquire()
-        try:
-            made = files.create(self._file, self.options.mode)
-            self.created = self.created or made
-            writer = connect_writer(self.path, self.options)
-            # Read once, so that the log exists and can be recognised.
-            writer.execute("SELECT version FROM catalog").fetchall()
-            before, self._database = self._database, files.identity(self.path)
-            self._log = files.identity(self._log_path)
-        finally:
-            self._lock.release()
+        self._keep_away_from_lost()
+        before = self._database
+        writer = self._transactions.locked(self._connect_locked)
         if before not in (None, self._database):
             log.warning(
                 "%s is another file than before; going on with this one",
                 self.path,
                 extra={"action": "reopen"},
             )
-        self._writer = writer
         self.on_reopen()
+        self._writer = writer
+        return writer
+
+    def _connect_locked(self) -> sqlite3.Connection:
+        made = files.create(self._file, self.options.mode)
+        self.created = self.created or made
+        writer = connect_writer(self.path, self.options)
+        # Read once, so that the log exists and can be recognised.
+        writer.execute("SELECT version FROM catalog").fetchall()
+        self._database = files.identity(self.path)
+        self._log = files.identity(self._log_path)
         return writer
 
     def _let_go(self) -> None:
@@ -157,14 +192,23 @@ class Store:
 
     def read(self, work: Work[T]) -> T:
         """Run reads on a connection of their own: a writer or a waiting lock never holds them up."""
-        with self._reading:
-            connection = self._reader
-            if connection is None or files.identity(self.path) != self._reads:
-                connection = self._open_reader()
+        return self._reading.run(lambda: self._read(work))
+
+    def _read(self, work: Work[T]) -> T:
+        connection = self._reader
+        if connection is None or files.identity(self.path) != self._reads:
+            connection = self._open_reader()
+        try:
             try:
+                # Left by one that was interrupted twice.
+                roll_back(connection)
                 return work(connection)
             except (sqlite3.Error, *UNSTORABLE) as exc:
                 raise faults.translate(exc, self.path) from exc
+            finally:
+                roll_back(connection)
+        finally:
+            roll_back(connection)
 
     def _open_reader(self) -> sqlite3.Connection:
         if self._reader is not None:
@@ -172,33 +216,44 @@ class Store:
             self._reader = None
         found = files.identity(self.path)
         if self._writer is None or found != self._database:
-            with self._mutex:
-                self._need_open()
-                if found != self._database:
-                    self._let_go()
-                self._ready()
-        self._reader = connect_reader(self.path, self.options)
+            self._mutex.run(lambda: self._reopen(found))
+        reader = connect_reader(self.path, self.options)
         self._reads = files.identity(self.path)
-        return self._reader
+        self._reader = reader
+        return reader
+
+    def _reopen(self, found: Identity | None) -> None:
+        self._need_open()
+        if found != self._database:
+            self._let_go()
+        self._ready()
 
     def glance(self, work: Work[T]) -> T:
         """Run a few quick reads on the writing connection, whose page cache is warm; no file lock.
 
         Raises `TransportMoved` as a write would.
         """
-        with self._mutex:
-            connection = self._ready()
-            self._check_file()
-            try:
-                return work(connection)
-            except (sqlite3.Error, *UNSTORABLE) as exc:
+        return self._mutex.run(lambda: self._glance(work))
+
+    def _glance(self, work: Work[T]) -> T:
+        connection = self._ready()
+        self._check_file()
+        try:
+            return work(connection)
+        except BaseException as exc:
+            # It may have been interrupted while it filled a cache.
+            self.on_rollback()
+            if isinstance(exc, (sqlite3.Error, *UNSTORABLE)):
                 raise faults.translate(exc, self.path) from exc
+            raise
 
     def news(self) -> tuple[int, int]:
         """A value that changes with every commit that was not made by the calling thread."""
-        with self._mutex:
-            version = self._ready().execute("PRAGMA data_version").fetchone()[0]
-            return version, self._commits - getattr(self._mine, "commits", 0)
+        return self._mutex.run(self._news)
+
+    def _news(self) -> tuple[int, int]:
+        version = self._ready().execute("PRAGMA data_version").fetchone()[0]
+        return version, self._transactions.of_others()
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -209,19 +264,21 @@ class Store:
         reuses the log's own space (measured: all of them pass on a full disk). Raises `TransportError`s
         with nothing changed, and what `work` raises.
         """
+        return self._mutex.run(lambda: self._write(work, room))
+
+    def _write(self, work: Work[T], room: bool) -> T:
         piece = Piece(work)
-        with self._mutex:
+        try:
+            self._transaction([piece], durable=False)
+        except (sqlite3.Error, *UNSTORABLE) as exc:
+            if not (room and faults.is_full(exc)):
+                raise faults.translate(exc, self.path) from exc
+            self._make_room(exc)
+            piece = Piece(work)
             try:
                 self._transaction([piece], durable=False)
-            except (sqlite3.Error, *UNSTORABLE) as exc:
-                if not (room and faults.is_full(exc)):
-                    raise faults.translate(exc, self.path) from exc
-                self._make_room(exc)
-                piece = Piece(work)
-                try:
-                    self._transaction([piece], durable=False)
-                except sqlite3.Error as again:
-                    raise faults.translate(again, self.path) from again
+            except sqlite3.Error as again:
+                raise faults.translate(again, self.path) from again
         return piece.outcome()
 
     def submit(self, work: Work[T]) -> T:
@@ -236,34 +293,7 @@ class Store:
 
     def _transaction(self, group: list[Piece[Any]], *, durable: bool) -> None:
         connection = self._ready()
-        self._lock.acquire()
-        try:
-            self._check_file()
-            if durable:
-                connection.execute("PRAGMA synchronous=FULL")
-            committing = False
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                for piece in group:
-                    piece.run(connection)
-                committing = True
-                connection.execute("COMMIT")
-            except BaseException as exc:
-                self.on_rollback()
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                if committing and faults.is_io(exc):
-                    raise SubmitUnknown(
-                        f"the commit to {self.path} broke off ({exc}); it may or may not be stored"
-                    ) from exc
-                raise
-            finally:
-                if durable:
-                    connection.execute("PRAGMA synchronous=NORMAL")
-        finally:
-            self._lock.release()
-        self._commits += 1
-        self._mine.commits = getattr(self._mine, "commits", 0) + 1
+        self._transactions.run(connection, group, durable=durable, check=self._check_file)
 
     def _fault(self, exc: BaseException) -> BaseException:
         if isinstance(exc, (sqlite3.Error, *UNSTORABLE)):
@@ -280,20 +310,20 @@ class Store:
 
     def checkpoint(self) -> tuple[int, int]:
         """Copy the log back into the file as far as readers allow; (pages in the log, copied)."""
-        with self._mutex:
-            try:
-                return self._checkpoint()
-            except sqlite3.Error as exc:
-                raise faults.translate(exc, self.path) from exc
+        return self._mutex.run(self._checkpoint_or_say)
+
+    def _checkpoint_or_say(self) -> tuple[int, int]:
+        try:
+            return self._checkpoint()
+        except sqlite3.Error as exc:
+            raise faults.translate(exc, self.path) from exc
 
     def _checkpoint(self) -> tuple[int, int]:
         connection = self._ready()
-        self._lock.acquire()
-        try:
-            # PASSIVE, never TRUNCATE: a log that was cut off has to grow again, which a full disk forbids.
-            row = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        finally:
-            self._lock.release()
+        # PASSIVE, never TRUNCATE: a log that was cut off has to grow again, which a full disk forbids.
+        row = self._transactions.locked(
+            lambda: connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        )
         return int(row[1]), int(row[2])
 
     # -- guards -----------------------------------------------------------------------------------
@@ -301,6 +331,13 @@ class Store:
     def _need_open(self) -> None:
         if not self._opened:
             raise TransportError(f"the transport of {self.path} is not open")
+
+    def _keep_away_from_lost(self) -> None:
+        if self._lost is not None and files.identity(self.path) == self._lost:
+            raise TransportError(
+                f"{self.path} was closed by every other process in the moment this one was forked, and what "
+                "was inherited of it is void; start this process anew"
+            )
 
     def _ready(self) -> sqlite3.Connection:
         if self._writer is not None:

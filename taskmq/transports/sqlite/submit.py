@@ -13,6 +13,7 @@ from typing import Any
 
 from taskmq.transports.sqlite.endings import end, ended_instead
 from taskmq.transports.sqlite.places import INSERT_READY, await_turn, schedule
+from taskmq.transports.sqlite.rates import adopt_intervals
 from taskmq.transports.sqlite.rows import ENCODED_COLUMNS, Encoded, Place
 from taskmq.transports.sqlite.tx import Tx
 
@@ -95,6 +96,7 @@ def _insert_new(tx: Tx, encoded: Sequence[Encoded], known: set[str]) -> None:
         else:
             plain.append((place.lane, place.npri, place.visible_at, seq, 0, 0, 1, None, 0))
     tx.executemany(_INSERT, messages)
+    adopt_intervals(tx, (one.message.rate for one in encoded))
     tx.executemany(INSERT_READY, plain)
     for one, place in special:
         _place(tx, one, place, look=tx.any_revoked)
@@ -103,6 +105,7 @@ def _insert_new(tx: Tx, encoded: Sequence[Encoded], known: set[str]) -> None:
 def _insert(tx: Tx, one: Encoded, seq: int, at: int, *, look: bool) -> None:
     place, row = _row(tx, one, seq, at)
     tx.execute(_INSERT, row)
+    adopt_intervals(tx, (one.message.rate,))
     _place(tx, one, place, look=look)
 
 

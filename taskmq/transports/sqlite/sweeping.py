@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from taskmq.coordination.base import Maintained
 from taskmq.policy import endings
+from taskmq.policy.limits import RATE_KEPT
 from taskmq.transports.sqlite.consequences import apply_followers
 from taskmq.transports.sqlite.endings import end
 from taskmq.transports.sqlite.places import take_out
-from taskmq.transports.sqlite.rows import M_COLUMNS
+from taskmq.transports.sqlite.rows import M_COLUMNS, UNREADABLE
 from taskmq.transports.sqlite.times import micros
 from taskmq.transports.sqlite.tx import Engine, Tx
 
@@ -72,13 +73,25 @@ def _end_expired(tx: Tx, look: bool) -> int:
     seqs = [row[0] for row in tx.execute(_EXPIRED, (tx.now, limit)).fetchall()]
     if look:
         return len(seqs)
-    for seq in seqs:
-        take_out(tx, seq)
-        row = tx.row(f"SELECT {M_COLUMNS} FROM message m WHERE m.seq = ?", (seq,))  # noqa: S608
+    return sum(_end_one(tx, seq) for seq in seqs)
+
+
+def _end_one(tx: Tx, seq: int) -> bool:
+    row = tx.row(f"SELECT {M_COLUMNS} FROM message m WHERE m.seq = ?", (seq,))  # noqa: S608
+    try:
         message = tx.message(row)
-        end(tx, seq, message, endings.expired(message, **tx.ending()))
+    except UNREADABLE:
+        # It must not stop the sweep; it stays for a version that can read it.
+        log.exception(
+            "message %d has expired and cannot be read; it is left as it is",
+            seq,
+            extra={"action": "bad-row"},
+        )
+        return False
+    take_out(tx, seq)
+    end(tx, seq, message, endings.expired(message, **tx.ending()))
     apply_followers(tx)
-    return len(seqs)
+    return True
 
 
 Step = Callable[[Tx, bool], int]
@@ -134,5 +147,7 @@ _DELETIONS: tuple[Step, ...] = (
     _deletion("chord", "key", "ended AND changed_at <= ?", _chords_ended_before),
     _deletion("chord", "key", "NOT ended AND changed_at <= ?", _ago(_CHORD_KEPT)),
     _deletion("chord_part", "rowid", "? AND key NOT IN (SELECT key FROM chord)", lambda tx: 1),
-    _deletion("rate", "key", "max(next_at, closed_until) <= ?", _now),
+    _deletion(
+        "rate", "key", "max(next_at, closed_until, last_start + interval) <= ?", _ago(RATE_KEPT)
+    ),
 )

@@ -12,7 +12,7 @@ from taskmq.message import Message
 from taskmq.policy.endings import Circumstances
 from taskmq.policy.following import Consequence
 from taskmq.transports.base import Settings
-from taskmq.transports.sqlite.catalog import Catalog
+from taskmq.transports.sqlite.catalog import Catalog, Lane
 from taskmq.transports.sqlite.rows import to_message
 from taskmq.transports.sqlite.store import Store
 from taskmq.transports.sqlite.times import micros
@@ -72,18 +72,25 @@ class Tx:
         """Make the catalog current: before pauses count, and before lanes are listed."""
         self._any_revoked = self.catalog.refresh(self.connection)
 
-    def names_of(self, lane: int) -> tuple[str, str | None]:
-        """Queue and rate key of a lane, also of one that another process made meanwhile."""
+    def lane(self, number: int) -> Lane:
+        """A lane by its number, also one that another process made meanwhile."""
         try:
-            return self.catalog.names_of(lane)
+            return self.catalog.lane(number)
         except KeyError:
             self.refresh()
-            return self.catalog.names_of(lane)
+            return self.catalog.lane(number)
 
-    def plain_lane(self, lane: int) -> int:
-        """The plain lane of a lane's queue: where a message waits that has booked its token."""
-        queue, rate_key = self.names_of(lane)
-        return lane if rate_key is None else self.catalog.lane_id(self.connection, queue, None)
+    def names_of(self, number: int) -> tuple[str, str | None]:
+        """Queue and rate key of a lane."""
+        lane = self.lane(number)
+        return lane.queue, lane.rate_key
+
+    def booked_lane(self, number: int) -> int:
+        """Where a message of a rate-limited lane waits once it has booked its token."""
+        lane = self.lane(number)
+        if lane.rate_key is None or lane.booked:
+            return number
+        return self.catalog.lane_id(self.connection, lane.queue, lane.rate_key, booked=True)
 
     def message(self, columns: Any) -> Message:
         """The message of a row of `rows.MESSAGE_COLUMNS`."""
@@ -151,10 +158,11 @@ class Engine:
         return self.store.read(lambda c: self._read(c, work))
 
     def _read(self, connection: sqlite3.Connection, work: Callable[[Tx], T]) -> T:
-        # One snapshot: rows of several tables belong together.
-        connection.execute("BEGIN")
         try:
+            # One snapshot: rows of several tables belong together. The store ends it.
+            connection.execute("BEGIN")
             return work(self._tx(connection, self._reading))
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+        except BaseException:
+            # It may have been interrupted while it loaded.
+            self._reading.clear()
+            raise

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from taskmq.transports.sqlite.group import GroupCommit
+from taskmq.transports.sqlite.section import Section
 from tests.support.waiting import wait_until
 
 
@@ -15,11 +16,11 @@ class Commits:
     """Stands for the store: what was committed together, and what goes wrong."""
 
     def __init__(self) -> None:
-        self.mutex = threading.Lock()
+        self.section = Section()
         self.groups: list[int] = []
         self.failures: list[BaseException] = []
         self.group = GroupCommit(
-            self.mutex,
+            self.section,
             self.commit,
             apart=lambda exc: isinstance(exc, MemoryError),
             fault=lambda exc: exc,
@@ -31,6 +32,8 @@ class Commits:
         self.groups.append(len(pieces))
         if self.failures:
             raise self.failures.pop(0)
+        for piece in pieces:
+            piece.done = True
 
     def together(self, *works):
         """Submit each from a thread of its own while a transaction is under way."""
@@ -43,12 +46,15 @@ class Commits:
                 answers[number] = exc
 
         threads = []
-        with self.mutex:
+
+        def meet():
             for number, work in enumerate(works):
                 thread = threading.Thread(target=submit, args=(number, work))
                 thread.start()
                 threads.append(thread)
                 wait_until(lambda: len(self.group._queue) == len(threads))
+
+        self.section.run(meet)
         for thread in threads:
             thread.join(10)
         return answers
