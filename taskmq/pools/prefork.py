@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from taskmq.clock import Clock
+from taskmq.codec import encode_failure, failure_line
 from taskmq.errors import DecodeError
 from taskmq.pools import frames
 from taskmq.pools.base import Completion, Ending, Job, Pool
@@ -91,6 +92,19 @@ class PreforkPool(Pool):
             except OSError:
                 self._lost(child)
                 continue
+            except Exception as exc:
+                # What a message holds may come from anybody: it ends alone (I10), nothing was sent.
+                log.exception("task %s cannot be given to a child", job.message.task_id)
+                self._idle.append(child)
+                self._ended.append(
+                    Completion(
+                        number=job.number,
+                        ending=Ending.UNREADABLE,
+                        body=encode_failure(exc),
+                        error=failure_line(exc),
+                    )
+                )
+                return
             self._by_job[job.number] = child
             if child.unsent:
                 self._watch(child, write=True)

@@ -18,7 +18,7 @@ from tests.support.processes import Processes, processes
 from tests.support.waiting import wait_until
 
 PROJECT = '''
-import ctypes, json, os, pathlib, signal, sys, time
+import asyncio, ctypes, json, os, pathlib, signal, sys, time
 from taskmq import App
 
 HERE = pathlib.Path(__file__).parent
@@ -56,6 +56,44 @@ def die(how):
 @app.task
 def pid():
     return os.getpid()
+
+
+@app.task(concurrency_key="one at a time")
+def beat(name, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        note("beat", name, os.getpid(), time.monotonic())
+        time.sleep(0.01)
+
+
+@app.task
+async def abeat(name, seconds):
+    try:
+        beat(name, 0.1)
+        await asyncio.sleep(seconds)
+    finally:
+        beat(name, 0.5)
+
+
+@app.task
+def deafen(how):
+    if how == "ignored":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+    elif how == "default":
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    elif how == "no wake-up":
+        signal.set_wakeup_fd(-1)
+    return how
+
+
+@app.task
+async def adeafen(how):
+    if how == "loop handler":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, print)
+    elif how == "loop handler of another":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, print)
+    return deafen(how)
 '''
 
 RUN = """

@@ -96,3 +96,52 @@ def test_a_task_that_cannot_be_killed_does_not_keep_its_worker(site: Site, pool:
     kill(worker.pid, signal.SIGTERM)
     assert worker.wait(6) == 0
     assert result.state is State.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("pool", "task"),
+    [("solo", "beat"), ("threads", "beat"), ("asyncio", "beat"), ("asyncio", "abeat")],
+)
+def test_a_run_that_cannot_be_stopped_is_over_before_another_worker_runs_its_message(
+    site: Site, pool: str, task: str
+) -> None:
+    site.settings["lease"] = 30.0
+    worker = site.worker("a", pool=pool, concurrency=1, drain_timeout=0.1)
+    site.submit(task, "one", 30)
+    wait_until(lambda: site.notes("beat"), what="the first run")
+    site.worker("b", pool="threads", concurrency=1)
+    kill(worker.pid, signal.SIGTERM)
+    assert worker.wait(8) == 0
+    wait_until(
+        lambda: len({beat[2] for beat in site.notes("beat")}) == 2, what="the run in another worker"
+    )
+    beats = {pid: [float(b[3]) for b in site.notes("beat") if b[2] == pid] for pid in _pids(site)}
+    first, second = beats.values()
+    assert max(first) < min(second)
+
+
+def _pids(site: Site) -> list[str]:
+    return list(dict.fromkeys(beat[2] for beat in site.notes("beat")))
+
+
+@pytest.mark.parametrize(
+    ("pool", "task", "how"),
+    [
+        ("solo", "deafen", "ignored"),
+        ("solo", "deafen", "default"),
+        ("solo", "deafen", "no wake-up"),
+        ("solo", "adeafen", "loop handler"),
+        ("asyncio", "adeafen", "ignored"),
+        ("asyncio", "adeafen", "no wake-up"),
+        ("asyncio", "adeafen", "loop handler"),
+        ("asyncio", "adeafen", "loop handler of another"),
+    ],
+)
+def test_a_task_on_the_main_thread_leaves_its_worker_able_to_hear_signals(
+    site: Site, pool: str, task: str, how: str
+) -> None:
+    worker = site.worker("a", pool=pool, concurrency=1)
+    assert site.submit(task, how).get(timeout=5) == how
+    kill(worker.pid, signal.SIGTERM)
+    assert worker.wait(5) == 0
+    assert "event=worker.draining" in site.log(worker)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskmq.errors import DecodeError
+from taskmq.errors import DecodeError, EncodeError
 from taskmq.message import ConcurrencyKey, Message, Rate
 from taskmq.pools import frames
 from taskmq.pools.base import Completion, Ending, Job
@@ -122,3 +125,41 @@ def test_a_completion_of_wrong_types_is_refused(meta: dict[str, object]) -> None
 def test_a_child_cannot_send_what_only_the_coordinator_sends() -> None:
     with pytest.raises(DecodeError, match="kind"):
         read(frames.pack(frames.EXIT), from_child=True)
+
+
+@pytest.mark.timeout(20)
+def test_a_large_frame_in_many_pieces_is_put_together_once() -> None:
+    """Copied anew with every piece, these would be half a terabyte."""
+    sent = memoryview(frames.pack(frames.DONE, {"n": 1}, b"x" * (64 << 20)))
+    reader = frames.FrameReader(from_child=True)
+    found = [
+        frame
+        for at in range(0, len(sent), 4_096)
+        for frame in reader.feed(bytes(sent[at : at + 4_096]))
+    ]
+    assert [len(frame.body) for frame in found] == [64 << 20]
+    assert [f.kind for f in reader.feed(frames.pack(frames.READY))] == [frames.READY]
+
+
+@given(st.lists(st.binary(max_size=200), max_size=6), st.integers(1, 40))
+def test_frames_come_out_whole_however_they_are_cut(bodies: list[bytes], size: int) -> None:
+    stream = b"".join(frames.pack(frames.DONE, n, body) for n, body in enumerate(bodies))
+    reader = frames.FrameReader(from_child=True)
+    found = [f for at in range(0, len(stream), size) for f in reader.feed(stream[at : at + size])]
+    assert [(f.meta, f.body) for f in found] == list(enumerate(bodies))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"label": 5}, {"label": None}, {"reason": b"x"}, {"traceback": "x" * (frames.MAX_META + 1)}],
+    ids=["label int", "label None", "reason bytes", "huge"],
+)
+def test_a_completion_that_would_be_refused_is_not_packed(wrong: dict[str, Any]) -> None:
+    with pytest.raises(EncodeError):
+        frames.pack_completion(Completion(number=1, ending=Ending.SUCCEEDED, **wrong))
+
+
+def test_a_job_with_a_large_envelope_reaches_the_child() -> None:
+    message = replace(JOB.message, follow="x" * (frames.MAX_META + 1))
+    (frame,) = read(frames.pack_job(replace(JOB, message=message)), from_child=False)
+    assert frames.job_of(frame).message.follow == message.follow
