@@ -4,7 +4,8 @@ Deadlines are stored in wall time, so a clock that jumps forward would expire ev
 A lease counts as lost only when two looks, at least a third of a lease apart on the looker's own
 monotonic clock, both found the same token expired; and after the two clocks drifted apart none is
 lost for one whole lease. A clock that jumps back would make them immortal: so a lease that nobody renews
-also expires when the time it had left at its first look has passed on the monotonic clock.
+also expires when the time it had left at its first look, at most its length, has passed on the monotonic
+clock.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ class LeaseWatch:
         self._lease = lease
 
     def expired(
-        self, held: Iterable[tuple[int, int, float]], *, now: float, monotonic: float
+        self, held: Iterable[tuple[int, int, float, float]], *, now: float, monotonic: float
     ) -> list[tuple[int, int]]:
-        """Of all leases there are, as `(sequence, token, lease_until)`, those that have ended."""
+        """Of all leases there are, as `(sequence, token, lease_until, length)`, those that have ended."""
         known, self._deadlines = self._deadlines, {}
         out = []
-        for seq, token, until in held:
+        for seq, token, until, length in held:
             key = (seq, token)
             wall, mono = known.get(key, (None, 0.0))
             if wall != until:
-                mono = monotonic + until - now
+                mono = monotonic + min(until - now, length)
             self._deadlines[key] = (until, mono)
             if until <= now or mono <= monotonic:
                 out.append(key)
@@ -60,3 +61,9 @@ class LeaseWatch:
             if monotonic - first >= self._gap and monotonic >= self._not_before:
                 out.append(key)
         return sorted(out)
+
+
+def duty_is_free(until: float, ttl: float, now: float) -> bool:
+    """Whether a duty held until then for `ttl` may be taken over: its time is up, or it has more left than
+    it was taken for, so that the clock was set back since."""
+    return until <= now or until - now > ttl

@@ -177,6 +177,14 @@ class TestCoordination(Contract):
 
         assert not coordination.take_duty("reap", "w2", 10)
 
+    def test_a_clock_that_jumps_back_makes_no_duty_immortal(self, bench: Bench) -> None:
+        coordination = self.coordination(bench)
+        coordination.take_duty("reap", "w1", 10)
+        bench.clock.step(-3600)
+
+        assert coordination.take_duty("reap", "w2", 10)
+        assert not coordination.take_duty("reap", "w1", 10)
+
     def test_dropped_duties_are_free_at_once(self, bench: Bench) -> None:
         coordination = self.coordination(bench)
         coordination.take_duty("reap", "w1", 1000)

@@ -222,7 +222,7 @@ class TestFollowing(Contract):
 
         assert [d.message.task for d in found] == ["tell"]
 
-    @pytest.mark.parametrize("way", ["expire", "revoke", "lose"])
+    @pytest.mark.parametrize("way", ["expire", "revoke", "lose", "purge"])
     def test_the_rest_of_the_chain_fails_and_says_so(self, bench: Bench, way: str) -> None:
         # Celery's order: the next step is the last of the list.
         chain = [self.signature("third", "step-3"), self.signature("second", "step-2")]
@@ -235,6 +235,17 @@ class TestFollowing(Contract):
             assert record.state is State.FAILED
             assert b"UpstreamFailed" in (record.body or b"")
 
+    @pytest.mark.parametrize("way", ["expire", "revoke", "lose", "purge"])
+    def test_the_chord_it_was_in_fails_and_says_so(self, bench: Bench, way: str) -> None:
+        chord = {"key": "c", "index": 0, "size": 2, "body": self.signature("total", "body-1")}
+        self.end(bench, way, json.dumps({"chord": chord}))
+
+        record = bench.transport.results.get("body-1")
+        assert record is not None
+        assert record.state is State.FAILED
+        assert b"UpstreamFailed" in (record.body or b"")
+        assert bench.reserve(5) == []
+
     def end(self, bench: Bench, way: str, follow: str) -> None:
         expires = bench.clock.now() + 5 if way == "expire" else None
         bench.submit("a", follow=follow, expires_at=expires, max_deliveries=1)
@@ -243,6 +254,8 @@ class TestFollowing(Contract):
             bench.sweep()
         elif way == "revoke":
             bench.transport.operators.revoke(["a"])
+        elif way == "purge":
+            bench.transport.operators.purge("q")
         else:
             bench.settle(bench.take(), Verb.RELEASE, counted=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from taskmq.message import ConcurrencyKey
+from taskmq.message import ConcurrencyKey, Rate
 from taskmq.states import State
 from taskmq.testing.conformance.bench import Bench, Contract, names
 from taskmq.transports.base import Verb
@@ -51,6 +51,26 @@ class TestConcurrencyKey(Contract):
         bench.submit("a", "b", concurrency=ONE)
 
         assert self.states(bench, "ab") == [State.QUEUED, State.QUEUED]
+
+    def test_a_more_urgent_one_takes_the_key_of_one_that_falls_due_with_it(
+        self, bench: Bench
+    ) -> None:
+        # Older, so it goes first; it comes back from a pause while its successor waits for a token.
+        rate = Rate("spaced", 1.0)
+        bench.submit("older", concurrency=ONE, rate=rate)
+        running = bench.take()
+        bench.submit("newer", concurrency=ONE, rate=rate)
+        bench.settle(running, Verb.RELEASE, delay=0.9)
+        assert bench.reserve(1) == []
+        bench.clock.advance(2)
+
+        first = bench.reserve(5)
+        assert bench.reserve(5) == []
+        bench.finish(first[0])
+        bench.clock.advance(1)
+
+        assert names(first) == ["older"]
+        assert names(bench.reserve(5)) == ["newer"]
 
     def test_blocked_ones_keep_strict_priority_among_themselves(self, bench: Bench) -> None:
         # R12: the urgent one is the next to run, whatever the backlog of its key.

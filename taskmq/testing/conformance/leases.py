@@ -102,6 +102,33 @@ class TestLeases(Contract):
 
         assert bench.take(worker="w2").deliveries == 2
 
+    @pytest.mark.parametrize("renewed", [False, True])
+    def test_a_clock_that_jumps_back_before_the_first_look_makes_none_either(
+        self, bench: Bench, renewed: bool
+    ) -> None:
+        bench.submit("a")
+        first = bench.take()
+        if renewed:
+            bench.transport.extend([first], LEASE / 2)
+        bench.clock.step(-3600)
+        for _ in range(8):
+            bench.reap()
+            bench.clock.advance(LEASE / 2)
+
+        assert bench.take(worker="w2").deliveries == 2
+
+    def test_a_lease_is_kept_for_its_length_when_the_clock_jumps_back(self, bench: Bench) -> None:
+        bench.submit("a")
+        delivery = bench.take(lease=3 * LEASE)
+        bench.clock.step(-3600)
+        bench.reap()
+        bench.clock.advance(2 * LEASE)
+        bench.reap()
+        bench.clock.advance(LEASE / 2)
+
+        assert bench.reap() == 0
+        assert bench.finish(delivery)
+
     def test_a_lost_lease_is_said_with_task_and_worker(self, bench: Bench) -> None:
         bench.submit("a")
         bench.take(worker="w1")

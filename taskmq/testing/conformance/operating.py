@@ -246,13 +246,52 @@ class TestPause(Contract):
 
         assert bench.drain() == ["a"]
 
-    def test_held_deliveries_go_on(self, bench: Bench) -> None:
-        bench.submit("running", "held")
-        running, held = bench.reserve(1, room=1)
+    def test_a_running_task_goes_on(self, bench: Bench) -> None:
+        bench.submit("running")
+        running = bench.take()
         bench.transport.operators.pause("q")
 
+        assert bench.transport.extend([running], 10) == ()
         assert bench.finish(running)
-        assert names(bench.transport.start([held]).started) == ["held"]
+
+    def test_a_held_delivery_does_not_start(self, bench: Bench) -> None:
+        bench.submit("held", "behind")
+        held = bench.hold()
+        bench.transport.operators.pause("q")
+
+        result = bench.transport.start([held])
+
+        assert names(result.refused) == ["held"]
+        assert result.started == ()
+        assert bench.state("held") is State.QUEUED
+        bench.transport.operators.resume("q")
+        first = bench.take()
+        assert (first.message.task_id, first.deliveries, first.yields) == ("held", 1, 0)
+
+    def test_a_slot_passes_over_the_held_deliveries_of_a_paused_queue(self, bench: Bench) -> None:
+        bench.submit("held", priority=9)
+        held = bench.hold()
+        bench.submit("other", queue="other")
+        bench.transport.operators.pause("q")
+
+        turn = bench.turn((), 1, waiting=[held], queues=("q", "other"))
+
+        assert names(turn.refused) == ["held"]
+        assert names(turn.deliveries) == ["other"]
+
+    def test_a_delivery_that_is_not_started_gives_up_its_concurrency_key(
+        self, bench: Bench
+    ) -> None:
+        bench.needs("shared_limits")
+        key = ConcurrencyKey("shared")
+        bench.submit("held", concurrency=key)
+        held = bench.hold()
+        bench.submit("other", queue="other", concurrency=key, priority=1)
+        bench.transport.operators.pause("q")
+
+        bench.transport.start([held])
+
+        assert bench.drain(queues=("q", "other")) == ["other"]
 
     def test_a_queue_can_be_paused_before_its_first_message(self, bench: Bench) -> None:
         bench.transport.operators.pause("q")

@@ -28,11 +28,9 @@ def heads(
         if store.paused.get(share.name):
             continue
         for lane in store.waiting.lanes(share.name):
-            if lane.rate is not None:
-                state = store.waiting.rates.state(lane.rate)
-                if state.closed(now) or (peeking and not state.has_token(now)):
-                    continue
-            found.extend(lane.heads(now, aging, yieldable=peeking))
+            rates = store.waiting.rates
+            if rates.has_token(lane, now) if peeking else rates.open(lane, now):
+                found.extend(lane.heads(now, aging, yieldable=peeking))
     return found
 
 
@@ -133,11 +131,15 @@ class Claim:
             head = min(level, key=lambda h: h.sort_key)
             entry = store.entries[head.seq]
             rate = entry.message.rate
-            if rate is None or entry.booked:
+            if rate is None:
                 return entry
-            if not start and store.waiting.rates.state(rate.key).has_token(self._now):
+            rates = store.waiting.rates
+            if not start and (
+                entry.booked or rates.state(rate.key, self._now).has_token(self._now)
+            ):
                 return entry
-            at = store.waiting.rates.take(entry, self._now)
+            # A booked one stands in an open lane, so it starts, and that closes its lane.
+            at = rates.take(entry, self._now)
             if at <= self._now:
                 return entry
             set_aside(store, entry, at, self._now)
@@ -148,14 +150,15 @@ class Claim:
         entry.place = Place.RUNNING if start else Place.RESERVED
         entry.token = store.random.getrandbits(56)
         entry.worker = self._request.worker
-        entry.lease_until = self._now + self._request.lease
+        entry.lease = self._request.lease
+        entry.lease_until = self._now + entry.lease
         entry.deliveries += 1
         entry.effective = effective
         self.deliveries.append(entry.delivery())
 
 
 def set_aside(store: Store, entry: Entry, at: float, now: float) -> None:
-    """Until its booked token time; from then on it competes in its queue's plain lane (P8)."""
+    """Until its booked token time; from then on it starts as soon as the pace allows (P8)."""
     store.waiting.remove(entry)
     entry.booked = True
     entry.due_at = at

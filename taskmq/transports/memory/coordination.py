@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskmq.coordination.base import Command, Coordination, Event, Maintained, WorkerInfo
+from taskmq.policy.reaping import duty_is_free
 from taskmq.transports.memory.maintenance import Maintenance
 from taskmq.transports.memory.store import Store
 
@@ -27,7 +28,7 @@ class MemoryCoordination(Coordination):
         self._replies: dict[str, list[tuple[float, str, Mapping[str, Any]]]] = {}
         self._events: deque[Event] = deque(maxlen=RING)
         self._last_event = 0
-        self._duties: dict[str, tuple[str, float]] = {}
+        self._duties: dict[str, tuple[str, float, float]] = {}
         self._numbers = itertools.count(1)
 
     def report(self, worker: WorkerInfo) -> None:
@@ -95,10 +96,10 @@ class MemoryCoordination(Coordination):
 
     def take_duty(self, name: str, holder: str, ttl: float) -> bool:
         with self._store.at() as now:
-            held_by, until = self._duties.get(name, (holder, now))
-            if held_by != holder and until > now:
+            held_by, until, held_for = self._duties.get(name, (holder, now, ttl))
+            if held_by != holder and not duty_is_free(until, held_for, now):
                 return False
-            self._duties[name] = (holder, now + ttl)
+            self._duties[name] = (holder, now + ttl, ttl)
             return True
 
     def drop_duties(self, holder: str) -> None:

@@ -30,8 +30,8 @@ class Entry:
     """A live message. Changed only under the store's lock.
 
     `visible_at` with `seq` is its place in the band; `due_at` is a later "not before", None when there is
-    none. `booked`: it holds a rate token time, so it belongs to the queue's plain lane and needs no other
-    token for its next start. `has_key`: it counts against its concurrency key.
+    none. `booked`: it holds a rate token time, so it needs no other token for its next start.
+    `has_key`: it counts against its concurrency key. `lease` is the length of the one that holds it.
     """
 
     message: Message
@@ -47,6 +47,7 @@ class Entry:
     token: int = 0
     worker: str = ""
     lease_until: float = 0.0
+    lease: float = 0.0
     effective: int = 0
 
     @property
@@ -55,10 +56,10 @@ class Entry:
         return (-self.message.priority, self.visible_at, self.seq)
 
     @property
-    def rate_lane(self) -> str | None:
-        """The key of the rate-limited lane it waits in; None for its queue's plain lane."""
+    def rate_key(self) -> str | None:
+        """The key of its rate limit; None for one that has none."""
         rate = self.message.rate
-        return None if rate is None or self.booked else rate.key
+        return None if rate is None else rate.key
 
     @property
     def state(self) -> State:

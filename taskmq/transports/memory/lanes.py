@@ -1,4 +1,5 @@
-"""Lanes: what has one head. A queue has a plain lane and one per rate limit among its messages.
+"""Lanes: what has one head. A queue has a plain lane, and per rate limit among its messages one for those
+that booked a token and one for those that did not.
 
 Each band of a lane is a `StableHeap`; so leaving a lane out of the heads costs nothing however long
 its backlog is.
@@ -15,13 +16,14 @@ from taskmq.transports.memory.entries import Entry
 
 
 class Lane:
-    """The claimable messages of one queue, or of one rate limit in it, by band."""
+    """The claimable messages of one queue, or of one rate limit in it, booked or not, by band."""
 
-    __slots__ = ("_bands", "_set", "number", "queue", "rate")
+    __slots__ = ("_bands", "_set", "booked", "number", "queue", "rate")
 
-    def __init__(self, queue: str, rate: str | None, number: int) -> None:
+    def __init__(self, queue: str, rate: str | None, number: int, *, booked: bool = False) -> None:
         self.queue = queue
         self.rate = rate
+        self.booked = booked
         self.number = number
         self._bands: dict[int, StableHeap[Entry]] = {}
         # How many of each band are no longer yieldable: peek leaves those out.

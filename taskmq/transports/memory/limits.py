@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from taskmq.message import ConcurrencyKey
+from taskmq.message import ConcurrencyKey, Rate
 from taskmq.policy.limits import (
     BOOKINGS_PER_TURN,
+    RATE_KEPT,
     Holder,
     RateState,
     admit,
+    adopt_interval,
+    as_of,
     close_lane,
+    emptied,
+    start_booked,
     take_token,
 )
 from taskmq.policy.stable_heap import StableHeap
 from taskmq.transports.memory.entries import Entry, Place
+from taskmq.transports.memory.lanes import Lane
 
 
 class Rates:
@@ -22,21 +28,64 @@ class Rates:
         self._states: dict[str, RateState] = {}
         # Bookings of the turn under way, by rate key.
         self._booked: dict[str, int] = {}
+        # The queues that messages of a key were in.
+        self._queues: dict[str, set[str]] = {}
 
     def begin_turn(self) -> None:
         """Count bookings anew."""
         self._booked.clear()
 
-    def state(self, key: str) -> RateState:
-        """Of a key nobody has used yet: a token at once."""
-        return self._states.get(key, RateState())
+    def state(self, key: str, now: float) -> RateState:
+        """The state of a key; open with a token when nothing is known of it."""
+        return as_of(self._states.get(key, RateState()), now)
+
+    def open(self, lane: Lane, now: float) -> bool:
+        """Whether a reserve looks at this lane now."""
+        if lane.rate is None:
+            return True
+        state = self.state(lane.rate, now)
+        return state.may_start(now) if lane.booked else not state.closed(now)
+
+    def has_token(self, lane: Lane, now: float) -> bool:
+        """Whether a message of this lane may start now."""
+        if lane.rate is None:
+            return True
+        state = self.state(lane.rate, now)
+        return state.may_start(now) if lane.booked else state.has_token(now)
+
+    def opens_at(self, lane: Lane, now: float) -> float:
+        """When a message of this lane may start next."""
+        if lane.rate is None:
+            return now
+        state = self.state(lane.rate, now)
+        return state.gate if lane.booked else max(state.next_at, state.closed_until, state.gate)
+
+    def adopt(self, rate: Rate, queue: str, now: float) -> None:
+        """Go by the interval of a message that is submitted."""
+        self._states[rate.key] = adopt_interval(self.state(rate.key, now), rate.interval, now)
+        self._queues.setdefault(rate.key, set()).add(queue)
+
+    def emptied(self, queue: str) -> None:
+        """Forget the bookings of keys that were in no other queue: nothing waits for them any more."""
+        for key, queues in self._queues.items():
+            if queues == {queue} and key in self._states:
+                self._states[key] = emptied(self._states[key])
 
     def take(self, entry: Entry, now: float) -> float:
-        """The time this message may start: `now` when it took a token, later when it booked one."""
+        """The time this message may start: `now` when it took a token, later when it may not yet.
+
+        For one without a booking that is the time it has booked then.
+        """
         rate = entry.message.rate
-        if rate is None or entry.booked:
+        if rate is None:
             return now
-        at, after = take_token(self.state(rate.key), rate.interval, now)
+        state = self.state(rate.key, now)
+        if entry.booked:
+            if not state.may_start(now):
+                return state.gate
+            self._states[rate.key] = start_booked(state, now)
+            return now
+        at, after = take_token(state, rate.interval, now)
         if at > now:
             booked = self._booked[rate.key] = self._booked.get(rate.key, 0) + 1
             if booked >= BOOKINGS_PER_TURN:
@@ -46,7 +95,11 @@ class Rates:
 
     def forget_old(self, now: float) -> None:
         """Drop states that say no more than none would."""
-        self._states = {k: s for k, s in self._states.items() if not s.has_token(now)}
+        self._states = {
+            key: state
+            for key, state in self._states.items()
+            if not state.forgettable(now, RATE_KEPT)
+        }
 
 
 class Keys:

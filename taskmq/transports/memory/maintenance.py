@@ -28,7 +28,7 @@ class Maintenance:
             held = {(e.seq, e.token): e for e in store.entries.values() if e.place.held}
             monotonic = store.clock.monotonic()
             expired = self._watch.expired(
-                [(*key, entry.lease_until) for key, entry in held.items()],
+                [(*key, entry.lease_until, entry.lease) for key, entry in held.items()],
                 now=now,
                 monotonic=monotonic,
             )

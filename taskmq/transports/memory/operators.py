@@ -105,6 +105,7 @@ class MemoryOperators(Operators):
                     how = endings.purged(entry.message, **store.ending(now))
                     store.end(entry, how, now)
                 purged += len(unheld)
+            store.waiting.rates.emptied(queue)
         return purged
 
     def pause(self, queue: str) -> None:
@@ -188,8 +189,10 @@ class MemoryOperators(Operators):
         rate = entry.message.rate
         if rate is None or entry.place.held:
             return None
+        now = self._store.clock.now()
+        state = self._store.waiting.rates.state(rate.key, now)
         if entry.booked:
-            return entry.due_at
-        state = self._store.waiting.rates.state(rate.key)
-        token_at = max(state.next_at, state.closed_until)
-        return token_at if token_at > self._store.clock.now() else None
+            token_at = max(state.gate, entry.due_at or 0.0)
+        else:
+            token_at = max(state.next_at, state.closed_until, state.gate)
+        return token_at if token_at > now else None

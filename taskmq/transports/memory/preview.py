@@ -24,7 +24,7 @@ def claim_order(store: Store, queues: Sequence[QueueShare], limit: int, now: flo
     while len(order) < limit:
         for entries in waiting.values():
             # A rate limit has one token now: its next message would be set aside.
-            while entries and entries[-1].rate_lane in spent:
+            while entries and entries[-1].rate_key in spent:
                 entries.pop()
         left = {name: entries for name, entries in waiting.items() if entries}
         if not left:
@@ -38,8 +38,8 @@ def claim_order(store: Store, queues: Sequence[QueueShare], limit: int, now: flo
         picks, moved = rotate(shares, 1)
         counters.update(moved)
         entry = left[picks[0]].pop()
-        if entry.rate_lane is not None:
-            spent.add(entry.rate_lane)
+        if entry.rate_key is not None:
+            spent.add(entry.rate_key)
         order.append(entry)
     return order
 
@@ -53,7 +53,7 @@ def _claimable(store: Store, queue: str, limit: int, now: float) -> list[Entry]:
     for lane in store.waiting.lanes(queue):
         if lane.rate is None:
             offered.extend(lane.entries())
-        elif store.waiting.rates.state(lane.rate).has_token(now):
+        elif store.waiting.rates.has_token(lane, now):
             # One token, one message; another queue's may be the one that gets it.
             offered.extend(islice(lane.entries(), 1))
             limited += 1

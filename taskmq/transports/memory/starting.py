@@ -1,4 +1,4 @@
-"""From reserved to running, fenced: here the rate token is taken and revocation and expiry are met."""
+"""From reserved to running, fenced: here the rate token is taken; revocation, expiry and a pause are met."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ def start_held(store: Store, delivery: Delivery, now: float) -> Delivery | None:
     if message.expires_at is not None and message.expires_at <= now:
         store.end(entry, endings.expired(message, **store.ending(now)), now)
         return None
+    if store.paused.get(message.queue):
+        hand_back(store, entry, now)
+        return None
     at = store.waiting.rates.take(entry, now)
     if at > now:
-        hand_back(store, entry, now, due_at=at, booked=True, keeps_key=True)
+        # One that had its booking is due already: its lane opens when the pace allows.
+        due_at = None if entry.booked else at
+        hand_back(store, entry, now, due_at=due_at, booked=True, keeps_key=True)
         return None
     entry.place = Place.RUNNING
     return entry.delivery()

@@ -133,6 +133,8 @@ class Store:
         self._by_message[message.message_id] = entry
         self._by_task.setdefault(message.task_id, {})[entry.seq] = entry
         self.paused.setdefault(message.queue, False)
+        if message.rate is not None:
+            self.waiting.rates.adopt(message.rate, message.queue, now)
         self.put_back(entry, now)
         return True
 

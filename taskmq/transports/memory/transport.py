@@ -121,6 +121,7 @@ class MemoryTransport(Transport):
                 if entry is None:
                     lost.append(delivery)
                 else:
+                    entry.lease = lease
                     entry.lease_until = now + lease
         return tuple(lost)
 

@@ -20,7 +20,7 @@ class Waiting:
         self.rates = Rates()
         self.keys = Keys()
         self.news = False
-        self._lanes: dict[str, dict[str | None, Lane]] = {}
+        self._lanes: dict[str, dict[tuple[str | None, bool], Lane]] = {}
         self._due: dict[str, StableHeap[Entry]] = {}
         self._expiring: StableHeap[Entry] = StableHeap()
 
@@ -38,8 +38,7 @@ class Waiting:
                 times.append(first[2].due_at)
             for lane in self.lanes(queue):
                 if lane.rate is not None and lane:
-                    state = self.rates.state(lane.rate)
-                    times.append(max(state.next_at, state.closed_until))
+                    times.append(self.rates.opens_at(lane, now))
         return min((t for t in times if t > now), default=None)
 
     # -- in and out -------------------------------------------------------------------------------
@@ -142,8 +141,9 @@ class Waiting:
 
     def _lane_of(self, entry: Entry) -> Lane:
         lanes = self._lanes.setdefault(entry.message.queue, {})
-        lane = lanes.get(entry.rate_lane)
+        kind = (entry.rate_key, entry.booked)
+        lane = lanes.get(kind)
         if lane is None:
-            lane = Lane(entry.message.queue, entry.rate_lane, len(lanes))
-            lanes[entry.rate_lane] = lane
+            lane = Lane(entry.message.queue, entry.rate_key, len(lanes), booked=entry.booked)
+            lanes[kind] = lane
         return lane

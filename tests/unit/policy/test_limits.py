@@ -14,8 +14,12 @@ from taskmq.policy.limits import (
     Holder,
     RateState,
     admit,
+    adopt_interval,
+    as_of,
     close_lane,
+    emptied,
     rate_interval,
+    start_booked,
     take_token,
 )
 
@@ -94,6 +98,112 @@ def test_has_token_says_whether_one_is_free_at_once(interval: float, wait: float
     at, _ = take_token(state, interval, now)
 
     assert state.has_token(now) is (at == now)
+
+
+class Limiter:
+    """Messages of one rate key: some ask for the first time, those booked come back when they can."""
+
+    def __init__(self) -> None:
+        self.state = RateState()
+        self.booked: list[float] = []
+        self.starts: list[float] = []
+
+    def ask(self, interval: float, now: float) -> None:
+        at, self.state = take_token(self.state, interval, now)
+        if at > now:
+            self.booked.append(at)
+        else:
+            self.starts.append(now)
+
+    def come_back(self, now: float) -> None:
+        for at in sorted(self.booked):
+            if at <= now and self.state.may_start(now):
+                self.booked.remove(at)
+                self.state = start_booked(self.state, now)
+                self.starts.append(now)
+
+
+@given(
+    st.integers(1, 50),
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 5), st.booleans()), max_size=40),
+)
+@QUICK
+def test_never_more_than_one_start_per_interval_whatever_the_gaps(
+    interval: int, visits: list[tuple[int, int, bool]]
+) -> None:
+    now, limiter = 1000, Limiter()
+    for gap, fresh, booked_first in visits:
+        now += gap
+        if booked_first:
+            limiter.come_back(now)
+        for _ in range(fresh):
+            limiter.ask(interval, now)
+        limiter.come_back(now)
+
+    assert all(b - a >= interval for a, b in itertools.pairwise(limiter.starts))
+    asked = sum(fresh for _, fresh, _ in visits)
+    while limiter.booked:
+        now += interval
+        before = len(limiter.starts)
+        limiter.come_back(now)
+        due = any(at <= now for at in limiter.booked)
+        assert not due or len(limiter.starts) == before + 1, "a due one waits while it could start"
+    assert len(limiter.starts) == asked
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 100), st.sampled_from([5, 20, 60]), st.integers(0, 4)), max_size=30
+    )
+)
+@QUICK
+def test_a_limit_that_changes_on_the_way_keeps_the_starts_apart(
+    visits: list[tuple[int, int, int]],
+) -> None:
+    now, limiter = 1000, Limiter()
+    for gap, interval, fresh in visits:
+        now += gap
+        for _ in range(fresh):
+            limiter.state = adopt_interval(limiter.state, interval, now)
+            limiter.ask(interval, now)
+        limiter.come_back(now)
+
+    assert all(b - a >= 5 for a, b in itertools.pairwise(limiter.starts))
+
+
+def test_a_changed_limit_waits_for_no_token_of_the_old_one() -> None:
+    state = RateState()
+    for _ in range(64):
+        booked, state = take_token(state, 3600.0, 1000.0)
+    state = adopt_interval(close_lane(state, booked), 10.0, 1005.0)
+
+    assert not state.closed(1005.0)
+    assert take_token(state, 10.0, 1005.0)[0] == 1015.0
+    assert adopt_interval(state, 10.0, 1006.0) is state
+
+
+def test_an_emptied_limit_keeps_only_its_pace() -> None:
+    state = RateState()
+    for _ in range(64):
+        booked, state = take_token(state, 10.0, 1000.0)
+    state = emptied(close_lane(state, booked))
+
+    assert take_token(state, 10.0, 1005.0)[0] == 1010.0
+
+
+def test_a_start_yet_to_come_means_that_the_clock_was_set_back() -> None:
+    _, state = take_token(RateState(), 10.0, 5000.0)
+    state = close_lane(state, 6000.0)
+
+    assert as_of(state, 5000.0) == state
+    assert as_of(state, 1400.0) == RateState(interval=10.0)
+
+
+def test_a_state_is_forgotten_only_when_nothing_was_due_for_long() -> None:
+    _, state = take_token(RateState(), 10.0, 1000.0)
+
+    assert not state.forgettable(1109.9, 100.0)
+    assert state.forgettable(1110.0, 100.0)
 
 
 def test_closed_lane_opens_at_the_last_booked_time() -> None:

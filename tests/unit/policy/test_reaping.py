@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskmq.clock import FakeClock
-from taskmq.policy.reaping import LeaseWatch
+from taskmq.policy.reaping import LeaseWatch, duty_is_free
 
 QUICK = settings(max_examples=100, deadline=None)
 LEASE = 30.0
@@ -98,6 +98,29 @@ def test_several_leases_are_told_apart() -> None:
     reaper.look((1, 1), (2, 2))
     assert reaper.look((1, 1), (3, 3), after=LEASE / 3) == [(1, 1)]
     assert reaper.look((3, 3), (1, 1), after=LEASE / 3) == [(1, 1), (3, 3)]
+
+
+def test_a_lease_is_never_longer_than_it_was_taken_for() -> None:
+    """The wall clock went back before the first look, so that its deadline is an hour away."""
+    clock, watch = FakeClock(), LeaseWatch(LEASE)
+    until = clock.now() + LEASE
+    clock.step(-3600)
+
+    def ended(length: float) -> bool:
+        held = [(*KEY, until, length)]
+        return KEY in watch.expired(held, now=clock.now(), monotonic=clock.monotonic())
+
+    assert not ended(LEASE)
+    clock.advance(LEASE - 1)
+    assert not ended(LEASE)
+    clock.advance(1)
+    assert ended(LEASE)
+
+
+def test_a_duty_is_free_when_its_time_is_up_or_cannot_be_right() -> None:
+    assert not duty_is_free(until=1010.0, ttl=10.0, now=1000.0)
+    assert duty_is_free(until=1010.0, ttl=10.0, now=1010.0)
+    assert duty_is_free(until=1010.0, ttl=10.0, now=900.0)
 
 
 looks = st.lists(

@@ -111,7 +111,7 @@ def test_workers_rates_and_commands_past_their_time_leave_no_rows(bench) -> None
     coordination.send("ping", to=["w"], expires=10)
     coordination.reply("r", "w", {"ok": "pong"})
     bench.transport._engine.write(
-        lambda tx: tx.execute("INSERT INTO rate VALUES ('k', ?, 0)", (tx.now,))
+        lambda tx: tx.execute("INSERT INTO rate VALUES ('k', ?, 0, 0, 1)", (tx.now - 86_400_000_000,))
     )
     bench.clock.advance(61)
     bench.sweep()
