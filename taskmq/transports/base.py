@@ -127,7 +127,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What `start` did: the deliveries now running, and those set aside (limit, revoked, lease lost)."""
+    """What `start` did: the deliveries now running, and those not (limit, pause, revoked, lease lost)."""
 
     started: tuple[Delivery, ...] = ()
     refused: tuple[Delivery, ...] = ()
@@ -139,7 +139,7 @@ class Turn:
 
     `lost` are the deliveries of the outcomes whose lease was lost: nothing of those outcomes was
     applied. `deliveries` are new ones and those of `waiting` that started; `refused` those of
-    `waiting` that are no longer ours to start (limit, revoked, expired, lease lost). `more` says that
+    `waiting` that are no longer ours to start (limit, pause, revoked, expired, lease lost). `more` says that
     a cap on the work of one transaction was met, so the next turn should not wait.
     """
 
@@ -212,8 +212,8 @@ class Transport(ABC):
     def start(self, deliveries: Sequence[Delivery]) -> Started:
         """Mark reserved deliveries running: one fenced transition that takes rate token and key.
 
-        A refused one is no longer held: set aside until its token, ended as revoked or expired, or
-        lost.
+        A refused one is no longer held: set aside until its token, back in its place because its queue is
+        paused, ended as revoked or expired, or lost.
         """
 
     @abstractmethod

@@ -132,11 +132,11 @@ class Operators(ABC):
 
     @abstractmethod
     def pause(self, queue: str) -> None:
-        """Reserve nothing from this queue until `resume`; held deliveries go on. Creates the queue."""
+        """Start nothing of this queue until `resume`; what runs goes on. Creates the queue."""
 
     @abstractmethod
     def resume(self, queue: str) -> None:
-        """Reserve from this queue again."""
+        """Start from this queue again."""
 
     @abstractmethod
     def dead_letters(

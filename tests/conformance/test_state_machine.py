@@ -140,11 +140,8 @@ class TransportMachine(RuleBasedStateMachine):
         turn = self.bench.turn((), slots, room=room, waiting=waiting, queues=queues, worker=worker)
         for refused in turn.refused:
             task = self.model.held(refused)
-            # I7: what expired while it was held does not start.
             assert task is not None
-            assert task.expires_at is not None
-            assert task.expires_at <= self.model.now
-            self.model.end(task, State.EXPIRED)
+            self.refuse(task)
         gone = {d.seq for d in turn.refused}
         waiting = sorted((d for d in waiting if d.seq not in gone), key=lambda d: d.sort_key)
         for delivery in turn.deliveries:
@@ -154,6 +151,15 @@ class TransportMachine(RuleBasedStateMachine):
         assert started == slots or (left == 0 and not waiting)
         assert len(turn.deliveries) - started == room or left == 0
         return list(turn.deliveries)
+
+    def refuse(self, task: Task) -> None:
+        """What a held one is that may not start: expired (I7), or of a paused queue."""
+        if task.expires_at is not None and task.expires_at <= self.model.now:
+            self.model.end(task, State.EXPIRED)
+        else:
+            assert task.queue in self.model.paused
+            task.deliveries -= 1
+            self.model.wait(task)
 
     def check_choice(self, delivery: Delivery, waiting: list[Delivery], queues: set[str]) -> None:
         """I6: nothing more urgent, and nothing earlier of its queue and band, was passed over."""
@@ -182,13 +188,17 @@ class TransportMachine(RuleBasedStateMachine):
     def start(self, data) -> None:
         delivery, task = self.pick(data)
         result = self.bench.transport.start([delivery])
-        late = task and task.expires_at is not None and task.expires_at <= self.model.now
-        if task is None or (late and task.place is RESERVED):
-            assert result.refused
+        if result.refused:
             if task is not None:
-                self.model.end(task, State.EXPIRED)
+                assert task.place is RESERVED
+                self.refuse(task)
             return
+        assert task is not None
         (started,) = result.started
+        if task.place is RESERVED:
+            late = task.expires_at is not None and task.expires_at <= self.model.now
+            assert not late
+            assert task.queue not in self.model.paused
         task.place = RUNNING
         self.deliveries.append(started)
 

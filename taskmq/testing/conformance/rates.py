@@ -161,9 +161,7 @@ class TestRateLimit(Contract):
             taken = bench.reserve(3, room=2)
             running = [d for d in taken if d.started]
             held = [d for d in taken if not d.started]
-            began += [bench.clock.now()] * (
-                len(running) + len(bench.transport.start(held).started)
-            )
+            began += [bench.clock.now()] * (len(running) + len(bench.transport.start(held).started))
 
         assert len(began) == count
         assert all(b - a >= SLOW.interval for a, b in pairwise(began))

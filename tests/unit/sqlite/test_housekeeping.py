@@ -111,7 +111,9 @@ def test_workers_rates_and_commands_past_their_time_leave_no_rows(bench) -> None
     coordination.send("ping", to=["w"], expires=10)
     coordination.reply("r", "w", {"ok": "pong"})
     bench.transport._engine.write(
-        lambda tx: tx.execute("INSERT INTO rate VALUES ('k', ?, 0, 0, 1)", (tx.now - 86_400_000_000,))
+        lambda tx: tx.execute(
+            "INSERT INTO rate VALUES ('k', ?, 0, 0, 1)", (tx.now - 86_400_000_000,)
+        )
     )
     bench.clock.advance(61)
     bench.sweep()
