@@ -51,7 +51,7 @@ def test_a_message_this_version_cannot_read_is_put_off_and_the_others_go_on(
 ) -> None:
     bench.submit("odd", priority=9)
     bench.submit("plain")
-    change(bench, f"UPDATE message SET {damage} WHERE message_id = 'odd'")  # noqa: S608
+    change(bench, f"UPDATE message SET {damage} WHERE message_id = 'odd'")
 
     assert names(bench.reserve(5)) == ["plain"]
     assert actions(caplog) == ["bad-row"]
