@@ -104,6 +104,32 @@ def test_forked_child_does_not_count_on_from_its_parents_state(
     assert child >> 80 == before >> 80 == 5000
 
 
+def test_a_signal_handler_may_make_an_id_while_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ids.IdSource()
+    handlers: list[int] = []
+
+    def as_interrupted(call, *arguments):
+        # As a handler would that runs right after this call.
+        if len(handlers) < 2:
+            handlers.append(0)
+            handlers[-1] = source.number()
+        return call(*arguments)
+
+    monkeypatch.setattr(
+        ids,
+        "os",
+        SimpleNamespace(
+            getpid=lambda: as_interrupted(os.getpid),
+            urandom=lambda count: as_interrupted(os.urandom, count),
+        ),
+    )
+    thread = threading.Thread(target=lambda: handlers.append(source.number()), daemon=True)
+    thread.start()
+    thread.join(10)
+
+    assert len(set(handlers)) == 3
+
+
 def test_derived_id_is_the_same_every_time_and_differs_by_parent_and_label() -> None:
     # Stored ids outlive a release: this value may never change.
     assert ids.derived("m", "chain") == "564074db-515a-8bc9-ae9e-f2255b9431a3"

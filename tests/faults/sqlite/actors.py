@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from taskmq import ids
 from taskmq.errors import TransportMoved
 from taskmq.message import Message
 from taskmq.transports.base import Outcome, QueueShare, ReserveRequest, Verb
@@ -113,6 +114,49 @@ def fork_and_submit(path: str, count: str) -> None:
     say(f"codes {codes}")
 
 
+def fork_while_an_id_is_made(path: str) -> None:
+    """Fork while another thread is just making an id; the child submits."""
+    transport = opened(path)
+    inside, told = threading.Event(), threading.Event()
+
+    def make_one() -> None:
+        with ids._SOURCE._lock:
+            inside.set()
+            told.wait(FOREVER)
+
+    thread = threading.Thread(target=make_one)
+    thread.start()
+    inside.wait(FOREVER)
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(10)
+        transport.submit([message(ids.ulid())])
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    told.set()
+    thread.join()
+    say(f"code {code}")
+
+
+def leave_a_child(path: str) -> None:
+    """Use a transport, fork and exit, as a daemon does; the child submits at once, and when it is told to."""
+    transport = opened(path)
+    transport.submit([message("parent")])
+    transport.operators.queues()
+    if os.fork():
+        os._exit(0)
+    told = threading.Event()
+    signal.signal(signal.SIGUSR1, lambda *_: told.set())
+    transport.submit([message("early")])
+    say(f"child {os.getpid()}")
+    told.wait(FOREVER)
+    transport.submit([message("late")])
+    found = transport.operators.peek(QUEUES, 10)
+    say(f"found {len(found)}")
+    transport.close()
+    os._exit(0)
+
+
 def produce(path: str, name: str, count: str = "1000000") -> None:
     """Submit one message after another and log each that was accepted."""
     transport = opened(path)
@@ -166,6 +210,8 @@ ACTORS: dict[str, Callable[..., None]] = {
         hold_and_fork,
         hold_until_told,
         fork_and_submit,
+        fork_while_an_id_is_made,
+        leave_a_child,
         produce,
         consume,
         die_in_a_migration,

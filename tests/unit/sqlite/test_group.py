@@ -127,3 +127,60 @@ def test_an_error_leaves_the_group_usable() -> None:
     with pytest.raises(ValueError, match="mine"):
         commits.group.submit(fails)
     assert commits.group.submit(lambda _: 1) == 1
+
+
+def test_what_was_committed_before_an_interrupt_is_not_run_again() -> None:
+    commits = Commits()
+    runs: list[int] = []
+
+    def commit(pieces) -> None:
+        for piece in pieces:
+            piece.run(None)
+            piece.done = True
+        if len(pieces) > 1:
+            raise KeyboardInterrupt
+
+    commits.group._commit = commit
+
+    answers = commits.together(*(lambda _, n=n: runs.append(n) or n for n in range(3)))
+
+    assert sorted(runs) == [0, 1, 2]
+    assert len([a for a in answers if isinstance(a, KeyboardInterrupt)]) == 1
+
+
+def test_a_call_that_was_interrupted_while_it_waited_is_not_stored_later() -> None:
+    commits = Commits()
+    ran: list[str] = []
+
+    class Interrupting(Section):
+        def run(self, work):
+            raise KeyboardInterrupt
+
+    commits.group._section = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        commits.group.submit(lambda _: ran.append("interrupted"))
+    commits.group._section = commits.section
+    commits.group.submit(lambda _: ran.append("next"))
+
+    assert ran == ["next"]
+
+
+def test_a_call_that_a_leader_lost_is_still_done_by_its_own_thread() -> None:
+    """A leader that is interrupted may have taken it off the queue."""
+    commits = Commits()
+
+    def submit() -> None:
+        answers.append(commits.group.submit(lambda _: "stored"))
+
+    def lose() -> None:
+        thread.start()
+        wait_until(lambda: len(commits.group._queue) == 1)
+        commits.group._queue.clear()
+
+    answers: list[str] = []
+    thread = threading.Thread(target=submit)
+    commits.section.run(lose)
+    thread.join(10)
+
+    assert answers == ["stored"]
+    assert commits.groups == [1]
