@@ -51,8 +51,8 @@ class FileLock:
         self._sleep = sleep
         self._monotonic = monotonic
         self._fd: int | None = None
-        # Said before it is taken: an interrupt may come between the taking and any word about it.
-        self._maybe_held = False
+        #: Said before it is taken: an interrupt may come between the taking and any word about it.
+        self.maybe_held = False
 
     def acquire(self) -> None:
         """Take the lock; `TransportUnavailable` naming the holder after `timeout` seconds.
@@ -62,24 +62,24 @@ class FileLock:
         fd = self._fd
         if fd is None:
             fd = self._fd = self._open()
-        self._maybe_held = True
+        self.maybe_held = True
         try:
             if not _try(fd):
                 self._wait(fd)
         except TransportUnavailable:
-            self._maybe_held = False
+            self.maybe_held = False
             raise
 
     def release(self) -> None:
         """Give the lock up, if it is held."""
-        if self._maybe_held and self._fd is not None:
+        if self.maybe_held and self._fd is not None:
             _unlock(self._fd)
-        self._maybe_held = False
+        self.maybe_held = False
 
     def close(self) -> None:
         """Give up lock and descriptor; `acquire` opens it again."""
         fd, self._fd = self._fd, None
-        self._maybe_held = False
+        self.maybe_held = False
         if fd is not None:
             os.close(fd)
 

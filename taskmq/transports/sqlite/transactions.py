@@ -51,13 +51,16 @@ class Transactions:
         """Do `work` inside the file lock; a transaction that it leaves open is taken back."""
         try:
             try:
-                self._clean_up()
+                if self._begun or self._full:
+                    self._clean_up()
                 self._lock.acquire()
                 return work()
             finally:
                 self._leave()
         finally:
-            self._leave()
+            # Looked at without a call: nearly always nothing is left.
+            if self._begun or self._full or self._lock.maybe_held:
+                self._leave()
 
     def run(
         self,
@@ -113,12 +116,13 @@ class Transactions:
 
     def _leave(self) -> None:
         try:
-            self._clean_up()
+            if self._begun or self._full:
+                self._clean_up()
         finally:
             self._lock.release()
 
     def _clean_up(self) -> None:
-        """Take back a transaction that did not end; changes nothing where there is none."""
+        """Take back a transaction that did not end, and stop waiting for the disk."""
         if self._begun:
             self._on_rollback()
             # None when the file was replaced, and in a child forked inside: it is the parent's there.
