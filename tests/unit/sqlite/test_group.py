@@ -140,9 +140,12 @@ def test_what_was_committed_before_an_interrupt_is_not_run_again() -> None:
         if len(pieces) > 1:
             raise KeyboardInterrupt
 
+    def noting(number: int):
+        return lambda _: runs.append(number)
+
     commits.group._commit = commit
 
-    answers = commits.together(*(lambda _, n=n: runs.append(n) or n for n in range(3)))
+    answers = commits.together(*(noting(n) for n in range(3)))
 
     assert sorted(runs) == [0, 1, 2]
     assert len([a for a in answers if isinstance(a, KeyboardInterrupt)]) == 1
