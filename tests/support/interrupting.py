@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -15,6 +16,9 @@ class Interrupted(BaseException):
 # Where Python looks for signals, as a profiler sees it: at the start of a function, and after a call of
 # one written in C. Jumps back are the same to what surrounds a loop.
 _PLACES = frozenset({"call", "c_return", "c_exception"})
+
+
+_MOST_PLACES = 5_000
 
 
 def interrupted_everywhere(call: Callable[[int], object], *, every: int = 1) -> Iterator[int]:
@@ -39,9 +43,16 @@ def _interrupted_at(place: int, call: Callable[[int], object]) -> bool:
             # Also switched off by Python when it raises: one interrupt for each call.
             sys.setprofile(None)
             left = -1
+            if place > _MOST_PLACES:
+                raise AssertionError(
+                    f"the call has no end of places; now {event} in {frame}: {argument}"
+                )
             raise Interrupted
         left -= 1
 
+    # A collection in the middle would end other tests' objects: to interrupt their finalizers proves nothing
+    # of this call, and some of them then wait for ever.
+    gc.disable()
     try:
         sys.setprofile(look)
         call(place)
@@ -49,5 +60,6 @@ def _interrupted_at(place: int, call: Callable[[int], object]) -> bool:
         return True
     finally:
         sys.setprofile(None)
+        gc.enable()
     # A place whose interrupt was swallowed (in a weak reference's callback) still was one.
     return left == -1
