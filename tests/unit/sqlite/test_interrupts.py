@@ -19,8 +19,9 @@ from taskmq.transports.sqlite.options import SQLiteOptions
 from taskmq.transports.sqlite.section import Section
 from tests.support.interrupting import interrupted_everywhere
 
-# Late in a long test process the first of these was seen to hang, in about one run of five, outside any frame
-# of ours; why is not known yet. So they run with `-m nightly`, by themselves; tests/faults/worker runs always.
+# Late in a long test process the first of these was seen to hang, in about one run of five, outside any
+# frame of ours; why is not known yet. So they run with `-m nightly`, by themselves; the real processes of
+# tests/faults/worker run always.
 everywhere = pytest.mark.nightly
 
 Q = (QueueShare("q"),)
