@@ -28,6 +28,7 @@ from taskmq.errors import (
     TaskCancelled,
     check_retry,
 )
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.hooks import RunEvent
 from taskmq.policy.signatures import follow_of_embed
 from taskmq.pools.base import Completion, Ending, Job
@@ -170,6 +171,7 @@ class _Run:
 
     def call(self) -> Any:
         """Enter user code: the value, or a coroutine."""
+        failpoint(Failpoint.BEFORE_START)
         hooks = self.app.hooks
         if hooks.before_run:
             hooks.before_run.send(self._event())
@@ -182,6 +184,7 @@ class _Run:
 
     def returned(self, value: Any) -> Completion:
         """The task returned. A value that cannot be encoded is a failure that says so."""
+        failpoint(Failpoint.AFTER_RUN)
         runtime = self._runtime()
         try:
             codec = self.app.codec_for(self.task.options.serializer)
@@ -204,6 +207,7 @@ class _Run:
 
     def raised(self, exc: BaseException) -> Completion:
         """The task raised."""
+        failpoint(Failpoint.AFTER_RUN)
         completion = self._by_kind(exc)
         if self.app.hooks.after_run:
             event = self._event(

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.logformat import SafeFormatter
 from taskmq.pools import frames
 from taskmq.pools.child import Channel, ChildLoop, ChildSettings
@@ -170,6 +171,7 @@ def _serve(app: App, sock: socket.socket, settings: ChildSettings, mask: Iterabl
     channel = Channel(sock)
     loop = ChildLoop(app, channel, settings)
     loop.take_signals()
+    failpoint(Failpoint.CHILD_BOOT)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
         loop.run()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from taskmq import events as kinds
 from taskmq.bell import Bell, readable
 from taskmq.events import EventLog
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.message import Delivery
 from taskmq.pools.base import Pool
 from taskmq.transports.base import Outcome, ReserveRequest, Transport, Turn, Verb
@@ -186,10 +187,16 @@ class Coordinator:
         outcomes = self.link.attempt("storing results", self.outbound.take)
         if outcomes is None:
             return False
+        if outcomes:
+            failpoint(Failpoint.BEFORE_SETTLE)
         ask = partial(self.transport.turn, outcomes, request)
         turn = self.link.attempt("a turn", ask, poll=True)
         if turn is None:
             return False
+        if outcomes:
+            failpoint(Failpoint.AFTER_SETTLE)
+        if turn.deliveries:
+            failpoint(Failpoint.AFTER_CLAIM)
         self.outbound.settled()
         self.last_poll_at = self.clock.now()
         if turn.more or turn.refused:
@@ -219,6 +226,7 @@ class Coordinator:
         leased = self.held.leased()
         leased += [outcome.delivery for outcome in self._dispatcher.left]
         if leased:
+            failpoint(Failpoint.BEFORE_EXTEND)
             renew = partial(self.transport.extend, leased, self.rules.lease)
             lost = self.link.attempt("renewing leases", renew, poll=True)
             if lost is None:
@@ -264,6 +272,8 @@ class Coordinator:
             ),
             extra={"event": "worker.draining"},
         )
+        if self.held.unstarted:
+            failpoint(Failpoint.BEFORE_RELEASE)
         for delivery in self.held.take_waiting():
             self.outbound.add(Outcome(delivery=delivery, verb=Verb.RELEASE))
         self.chores.tell()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.message import Delivery
 from taskmq.policy.yielding import to_yield, yield_delay
 from taskmq.transports.base import ReserveRequest, Transport
@@ -89,6 +90,7 @@ def make_room(
     )
     for delivery in chosen:
         delay = yield_delay(rules.yield_delay, random)
+        failpoint(Failpoint.BEFORE_YIELD)
         give = partial(transport.yield_reservation, delivery, delay=delay)
         given = link.attempt("a yield", give)
         if given is None:

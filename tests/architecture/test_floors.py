@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS: dict[str, int] = {
     "taskmq._version": 0,
     "taskmq.errors": 0,
+    "taskmq.failpoints": 0,
     "taskmq.states": 0,
     "taskmq.priority": 0,
     "taskmq.clock": 0,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.message import Delivery, Message
 from taskmq.policy import endings
 from taskmq.policy.bands import Window, local_first
@@ -80,6 +81,7 @@ class Claim:
         self._fill_room()
         if self._held:
             self._tx.executemany(_HOLD, self._held)
+            failpoint(Failpoint.IN_CLAIM)
         self._rates.save()
 
     def _fill_slots(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.message import Message
 from taskmq.policy import endings
 from taskmq.policy.following import ChordFailure, ChordPart, Consequence
@@ -69,6 +70,7 @@ def _count(tx: Tx, move: ChordPart) -> None:
         "SELECT part FROM chord_part WHERE key = ? ORDER BY idx", (move.key,)
     ).fetchall()
     _end_chord(tx, move.key)
+    failpoint(Failpoint.IN_CHORD)
     parts = b",".join(bytes(row[0]) for row in rows)
     body = replace(move.then, body=move.prefix + parts + move.suffix)
     fault = too_large(body.body, tx.settings.max_body, f"the body of chord {move.key}")

@@ -11,6 +11,7 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.transports.sqlite.places import await_turn
 from taskmq.transports.sqlite.rates import gates
 from taskmq.transports.sqlite.rows import PLACE_COLUMNS, Place
@@ -80,6 +81,7 @@ def promote(tx: Tx) -> None:
         else:
             tx.execute(_MOVE, span)
             tx.execute(_REMOVE, span)
+        failpoint(Failpoint.IN_PROMOTE)
         left -= len(rows)
         if left <= 0:
             tx.more = True

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from taskmq.errors import TransportCorrupt, TransportError
+from taskmq.failpoints import Failpoint, failpoint
 
 # "TMQ1" in the file's header: tells our files from the user's other SQLite databases.
 APPLICATION_ID = 0x544D5131
@@ -52,6 +53,7 @@ def migrate(connection: sqlite3.Connection, path: str, steps: Sequence[str] | No
             # Not executescript(): that would commit before it starts.
             for statement in statements(script):
                 connection.execute(statement)
+            failpoint(Failpoint.IN_MIGRATION)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={number}")
             connection.execute("COMMIT")

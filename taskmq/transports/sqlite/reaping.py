@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taskmq.coordination.base import Maintained
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.policy import endings
 from taskmq.policy.endings import Lost, after_lost_lease, said_of_lost
 from taskmq.policy.reaping import LeaseWatch
@@ -41,6 +42,7 @@ def reap(engine: Engine, watch: LeaseWatch) -> Maintained:
     def work(tx: Tx) -> list[str]:
         notes = [_take_back(tx, *lease) for lease in lost[:_REAPED_AT_ONCE]]
         apply_followers(tx)
+        failpoint(Failpoint.IN_REAP)
         return [note for note in notes if note is not None]
 
     notes = engine.write(work)

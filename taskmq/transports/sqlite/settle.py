@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from taskmq.codec.failures import failure_line
 from taskmq.errors import EncodeError, MessageError, TaskMQError
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.message import Delivery
 from taskmq.policy import endings
 from taskmq.policy.sizes import outcome_fault
@@ -37,6 +38,8 @@ def settle(tx: Tx, outcomes: Sequence[Outcome]) -> list[Delivery]:
     """Apply outcomes and what follows them; the deliveries whose lease was lost."""
     lost = [outcome.delivery for outcome in outcomes if not _settle(tx, outcome)]
     apply_followers(tx)
+    if outcomes:
+        failpoint(Failpoint.IN_SETTLE)
     return lost
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from taskmq.clock import Clock, SystemClock
 from taskmq.coordination.base import Coordination
 from taskmq.errors import ConfigError, TransportError, TransportMoved
+from taskmq.failpoints import Failpoint, failpoint
 from taskmq.message import Delivery, Message
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Window
@@ -122,8 +123,10 @@ class SQLiteTransport(Transport):
         def work(tx: Tx) -> None:
             submit(tx, encoded)
             apply_followers(tx)
+            failpoint(Failpoint.IN_SUBMIT)
 
         self._engine.submit(work)
+        failpoint(Failpoint.AFTER_SUBMIT)
 
     # -- workers ----------------------------------------------------------------------------------
 
