@@ -16,6 +16,10 @@ from taskmq.states import AckMode, State
 JSON = "application/json"
 #: Characters that an id, a task's name, a queue's or a key may have.
 MAX_NAME = 255
+#: The last second a calendar has: no moment and no span of a message is beyond it.
+LAST_MOMENT = 253_402_300_799.0
+#: The largest count (retries, deliveries, a concurrency limit, the size of a chord) a message may carry.
+MAX_COUNT = 2**31 - 1
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from taskmq.config import CONTENT_TYPES
 from taskmq.errors import ConfigError, nearest
+from taskmq.message import LAST_MOMENT, MAX_COUNT
 from taskmq.policy.limits import rate_interval
 from taskmq.priority import declare_priority
 from taskmq.retry import RetryPolicy, RetryPriority, check_retry_priority
@@ -82,9 +83,6 @@ class SubmitKeywords(TypedDict, total=False):
     follow: Mapping[str, Any] | None
 
 
-# The last second a datetime can name (end of the year 9999); no moment is later and no duration longer.
-LAST_MOMENT = 253_402_300_799.0
-
 TASK_OPTIONS = frozenset(TaskKeywords.__annotations__) | {"bind"}
 SUBMIT_OPTIONS = frozenset(SubmitKeywords.__annotations__)
 
@@ -113,10 +111,10 @@ def check_seconds(value: Any, where: str, *, above_zero: bool = False) -> float:
 
 
 def check_count(value: Any, where: str, *, low: int = 1) -> int:
-    """An int from `low`; `ConfigError` otherwise."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= low:
+    """An int from `low` to `MAX_COUNT`; `ConfigError` otherwise."""
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= MAX_COUNT:
         return int(value)
-    raise ConfigError(f"{where}: an int from {low}, got {value!r}")
+    raise ConfigError(f"{where}: an int from {low} to {MAX_COUNT}, got {value!r:.100}")
 
 
 def check_text(value: Any, where: str) -> str:

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from taskmq.errors import ConfigError
-from taskmq.options import LAST_MOMENT, check_seconds
+from taskmq.message import LAST_MOMENT
+from taskmq.options import check_seconds
 
 
 def due_at(eta: Any, countdown: Any, now: float, where: str) -> float | None:

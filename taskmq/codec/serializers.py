@@ -149,7 +149,8 @@ class Yaml:
     def load(self, body: bytes, hook: Hook) -> Any:
         try:
             value = self._yaml.load(body, Loader=self._loader)
-        except self._yaml.YAMLError as exc:
+        except (self._yaml.YAMLError, LookupError, AttributeError) as exc:
+            # Its constructors take a scalar for what its tag promises: `!!bool foo` is a KeyError there.
             raise ValueError(str(exc)) from exc
         check_depth(value)
         return _typed(value, hook)

@@ -6,13 +6,12 @@ without an option that cannot be read. What our own code writes was checked wher
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import timezone
 from typing import Any, TypeGuard
 
 from taskmq.codec.values import read_datetime
-from taskmq.message import ConcurrencyKey, Rate
+from taskmq.message import LAST_MOMENT, MAX_COUNT, ConcurrencyKey, Rate
 from taskmq.priority import MAX_PRIORITY, MIN_PRIORITY
 from taskmq.states import AckMode
 
@@ -38,7 +37,7 @@ class Options:
     def count(self, name: str) -> int | None:
         """An int above 0."""
         value = self._values.get(name)
-        return value if isinstance(value, int) and value is not True and value > 0 else None
+        return value if _is_count(value) else None
 
     def seconds(self, name: str) -> float | None:
         """A span of time, from 0."""
@@ -84,7 +83,7 @@ class Options:
     def concurrency(self) -> ConcurrencyKey | None:
         """The concurrency key, written as [key, limit]."""
         pair = self._pair("concurrency")
-        if pair is None or type(pair[1]) is not int or pair[1] < 1:
+        if pair is None or not _is_count(pair[1]):
             return None
         return ConcurrencyKey(pair[0], pair[1])
 
@@ -100,8 +99,17 @@ class Options:
         return None
 
 
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_COUNT
+
+
 def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    # The bound also refuses NaN, infinity and ints no float can hold; the seconds of a store end there.
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and -LAST_MOMENT <= value <= LAST_MOMENT
+    )
 
 
 def _moment(value: Any) -> float | None:

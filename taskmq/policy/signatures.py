@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 from taskmq.codec.bodies import decode_json, encode_json
 from taskmq.codec.values import MAX_FOLLOW_DEPTH
 from taskmq.errors import DecodeError
+from taskmq.message import MAX_COUNT
 
 Sig = Mapping[str, Any]
 
@@ -174,7 +175,7 @@ def is_sig(value: Any) -> TypeGuard[Sig]:
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT
 
 
 def _short(value: Any) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from datetime import timezone
+from datetime import datetime, timezone
 from typing import Any, Literal, NoReturn, overload
 
 from taskmq import ids
 from taskmq.codec.bodies import decode_json, encode_json
 from taskmq.codec.values import MAX_FOLLOW_DEPTH, read_datetime
 from taskmq.errors import DecodeError, EncodeError
-from taskmq.message import JSON, MAX_NAME, ConcurrencyKey, Message, Rate
+from taskmq.message import JSON, LAST_MOMENT, MAX_COUNT, MAX_NAME, ConcurrencyKey, Message, Rate
 from taskmq.printable import printable
 from taskmq.priority import MAX_PRIORITY, MIN_PRIORITY
 from taskmq.states import AckMode
@@ -80,8 +79,8 @@ def _own_id(properties: Mapping[str, Any]) -> str:
     """
     for name in ("message_id", "delivery_tag"):
         value = properties.get(name)
-        if isinstance(value, str) and value:
-            return value
+        if _is_name(value):
+            return str(value)
     return ids.ulid()
 
 
@@ -108,9 +107,9 @@ class _Reader:
         value = self._headers.get(name)
         if value is None and not needed:
             return None
-        if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not _storable(value):
+        if not _is_name(value):
             self.wrong(name, f"text of 1 to {MAX_NAME} characters")
-        return value
+        return str(value)
 
     def flag(self, name: str) -> bool:
         value = self._headers.get(name)
@@ -122,8 +121,8 @@ class _Reader:
         value = self._headers.get(name)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**31:
-            self.wrong(name, f"an int from {low}")
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= MAX_COUNT:
+            self.wrong(name, f"an int from {low} to {MAX_COUNT}")
         return int(value)
 
     def seconds(self, name: str) -> float | None:
@@ -150,8 +149,11 @@ class _Reader:
         try:
             moment = read_datetime(value)
             # Celery writes UTC; a time without an offset is one.
-            return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
-        except (ValueError, TypeError, AttributeError, OverflowError):
+            at = (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+            # At the calendar's ends an offset leads out of it: such a time could not be written again.
+            datetime.fromtimestamp(at, timezone.utc)
+            return at
+        except (ValueError, TypeError, AttributeError, OverflowError, OSError):
             self.wrong(name, "ISO 8601 text or null")
 
     def priority(self, on_the_wire: Any, scale: Scale) -> int:
@@ -190,8 +192,8 @@ class _Reader:
         pair = self._pair("taskmq-concurrency", "[key, an int from 1]")
         if pair is None:
             return None
-        if type(pair[1]) is not int or pair[1] < 1:
-            self.wrong("taskmq-concurrency", "[key, an int from 1]")
+        if type(pair[1]) is not int or not 1 <= pair[1] <= MAX_COUNT:
+            self.wrong("taskmq-concurrency", f"[key, an int from 1 to {MAX_COUNT}]")
         return ConcurrencyKey(pair[0], pair[1])
 
     def follow(self) -> str | None:
@@ -230,17 +232,21 @@ class _Reader:
             return None
         if not isinstance(value, (list, tuple)) or len(value) != 2:
             self.wrong(name, accepted)
-        if not isinstance(value[0], str) or not value[0] or not _storable(value[0]):
+        if not _is_name(value[0]):
             self.wrong(name, accepted)
         return value[0], value[1]
 
 
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and _storable(value)
+
+
 def _is_span(value: Any) -> bool:
+    # The bound also refuses NaN, infinity and ints no float can hold.
     return (
         isinstance(value, (int, float))
         and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= 0
+        and 0 <= value <= LAST_MOMENT
     )
 
 

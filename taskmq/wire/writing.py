@@ -73,7 +73,9 @@ def _with_embed(message: Message, headers: dict[str, Any]) -> bytes:
     if isinstance(chord, dict) and isinstance(chord.get("body"), dict):
         body = chord["body"]
         headers["group"], headers["group_index"] = chord.get("key"), chord.get("index")
-        options = {**(body.get("options") or {}), "group_id": chord.get("key")}
+        given = body.get("options")
+        # What follows may come from anybody: only its outermost object was checked when it was read.
+        options = {**(given if isinstance(given, dict) else {}), "group_id": chord.get("key")}
         chord = {**body, "options": options, "chord_size": chord.get("size")}
     if message.content_type != JSON or not message.body.endswith(_TAIL):
         return message.body

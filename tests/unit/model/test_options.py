@@ -134,6 +134,7 @@ def test_what_the_call_says_beats_the_task(app: App) -> None:
         ("concurrency_limit", 0),
         ("max_deliveries", 0),
         ("max_deliveries", True),
+        ("max_deliveries", 2**31),
         ("expires", 0),
         ("ignore_result", "yes"),
         ("result_expires", -1),

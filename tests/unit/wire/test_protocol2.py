@@ -293,7 +293,16 @@ WRONG: list[tuple[str, Any]] = [
     ("taskmq-concurrency", ["k", 0]),
     ("taskmq-concurrency", ["k", True]),
     ("taskmq-result-expires", -1),
+    ("taskmq-concurrency", ["k", 2**31]),
+    ("taskmq-concurrency", ["k" * 256, 1]),
+    ("taskmq-rate", ["k", 10**400]),
+    ("taskmq-rate", ["k" * 256, 1]),
     ("taskmq-result-expires", float("nan")),
+    ("taskmq-result-expires", 10**400),
+    ("taskmq-result-expires", 1e300),
+    ("timelimit", [10**400, None]),
+    ("eta", "0001-01-01T00:00:00+23:59"),
+    ("expires", "9999-12-31T23:59:59-23:59"),
     ("taskmq-follow", {"chain": []}),
     ("taskmq-follow", "[]"),
     ("taskmq-follow", "junk"),
@@ -322,6 +331,24 @@ def test_wrong_header_is_a_decode_error_that_names_it(name: str, value: Any) -> 
 def test_wrong_property_is_a_decode_error_that_names_it(name: str, value: Any) -> None:
     with pytest.raises(DecodeError, match=rf"^property '{name}': text, got"):
         read(properties={name: value})
+
+
+@pytest.mark.parametrize("broker_s", ["\ud800", "a\x00b", "x" * 256, "", 5])
+def test_an_id_of_the_broker_that_no_store_keeps_is_not_taken(broker_s: Any) -> None:
+    message = read(properties={"message_id": broker_s, "delivery_tag": "tag"})
+
+    assert message.message_id == "tag"
+    assert len(read(properties={"message_id": broker_s}).message_id) == 26
+
+
+@pytest.mark.parametrize("options", [5, "x", [1], True])
+def test_a_chord_s_body_with_options_of_another_shape_is_written(options: Any) -> None:
+    chord = {"key": "k", "index": 0, "size": 1, "body": {"task": "c", "options": options}}
+    message = read({"taskmq-follow": json.dumps({"chord": chord})})
+
+    _, _, body = to_protocol2(message)
+
+    assert json.loads(body)[2]["chord"]["options"] == {"group_id": "k"}
 
 
 def test_header_name_that_is_no_text_is_a_decode_error() -> None:
