@@ -51,6 +51,7 @@ class FileLock:
         self._sleep = sleep
         self._monotonic = monotonic
         self._fd: int | None = None
+        self._file: tuple[int, int] | None = None
         #: Said before it is taken: an interrupt may come between the taking and any word about it.
         self.maybe_held = False
 
@@ -83,6 +84,23 @@ class FileLock:
         if fd is not None:
             os.close(fd)
 
+    def current(self) -> bool:
+        """Whether the lock file that is open is the one its name leads to; True while none is open."""
+        if self._fd is None or fcntl is None:
+            return True  # Windows deletes no file that is open
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise TransportUnavailable(f"the lock file {self.path}: {exc}") from exc
+        return (found.st_dev, found.st_ino) == self._file
+
+    def renew(self) -> None:
+        """Give up a file that was deleted or replaced, and take the lock of the one that is there now."""
+        self.close()
+        self.acquire()
+
     def abandon(self) -> None:
         """In a forked child: drop the inherited descriptor, so that it cannot keep the parent's lock."""
         self.close()
@@ -95,9 +113,11 @@ class FileLock:
             raise TransportUnavailable(
                 f"the lock file {self.path} cannot be opened: {exc}"
             ) from exc
+        found = os.fstat(fd)
+        self._file = found.st_dev, found.st_ino
         try:
             # The umask would take the group's bit away from a shared database.
-            if os.fstat(fd).st_mode & 0o777 != self._mode:
+            if found.st_mode & 0o777 != self._mode:
                 os.fchmod(fd, self._mode)
         except (OSError, AttributeError):
             pass  # another user's file: its permissions were enough to open it

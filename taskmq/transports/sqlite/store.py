@@ -9,7 +9,6 @@ An interrupt (Ctrl-C, a handler of SIGALRM) may be raised after any call in here
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -17,16 +16,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from taskmq.errors import (
-    TransportCorrupt,
-    TransportError,
-    TransportMoved,
-    TransportUnavailable,
-)
+from taskmq.errors import TransportError, TransportMoved, TransportUnavailable
 from taskmq.transports.sqlite import faults, files, forks
 from taskmq.transports.sqlite.connect import connect_reader, connect_writer
 from taskmq.transports.sqlite.files import Identity
 from taskmq.transports.sqlite.group import GroupCommit, Piece, Work
+from taskmq.transports.sqlite.guard import Guard
 from taskmq.transports.sqlite.lock import FileLock
 from taskmq.transports.sqlite.options import SQLiteOptions
 from taskmq.transports.sqlite.section import Section
@@ -47,7 +42,6 @@ class Store:
 
     def __init__(self, path: Path, options: SQLiteOptions, random: Random) -> None:
         self.path = str(path)
-        self._log_path = f"{path}-wal"
         self.options = options
         #: Whether `open` found no file and made one.
         self.created = False
@@ -59,12 +53,11 @@ class Store:
         self._lock = FileLock(
             f"{path}.lock", mode=options.mode, timeout=options.busy_timeout, random=random
         )
+        self._guard = Guard(self.path, self._lock)
         self._opened = False
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
-        self._database: Identity | None = None
         self._reads: Identity | None = None
-        self._log: Identity | None = None
         # Of a forked child: whether connections of its parent are kept, and of which file it must keep away.
         self._inherited = False
         self._lost: Identity | None = None
@@ -108,7 +101,7 @@ class Store:
                 self._inherited = True
         self._writer = self._reader = None
         if self._inherited and not self._take_over():
-            self._lost = self._database
+            self._lost = self._guard.database
         self._lock.abandon()
         self._fresh()
         self.on_reopen()
@@ -116,11 +109,7 @@ class Store:
     def _take_over(self) -> bool:
         # The locks first: only under them can nobody remove what is looked at.
         try:
-            return (
-                forks.take_over(self.path)
-                and files.identity(self.path) == self._database
-                and files.identity(self._log_path) == self._log
-            )
+            return forks.take_over(self.path) and self._guard.intact()
         except TransportUnavailable:
             return False
 
@@ -160,9 +149,9 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         files.check_place(self._file, self.options)
         self._keep_away_from_lost()
-        before = self._database
+        before = self._guard.database
         writer = self._transactions.locked(self._connect_locked)
-        if before not in (None, self._database):
+        if before not in (None, self._guard.database):
             log.warning(
                 "%s is another file than before; going on with this one",
                 self.path,
@@ -173,13 +162,13 @@ class Store:
         return writer
 
     def _connect_locked(self) -> sqlite3.Connection:
+        self._guard.hold()
         made = files.create(self._file, self.options.mode)
         self.created = self.created or made
         writer = connect_writer(self.path, self.options)
         # Read once, so that the log exists and can be recognised.
         writer.execute("SELECT version FROM catalog").fetchall()
-        self._database = files.identity(self.path)
-        self._log = files.identity(self._log_path)
+        self._guard.learn()
         return writer
 
     def _let_go(self) -> None:
@@ -215,7 +204,7 @@ class Store:
             self._reader.close()
             self._reader = None
         found = files.identity(self.path)
-        if self._writer is None or found != self._database:
+        if self._writer is None or found != self._guard.database:
             self._mutex.run(lambda: self._reopen(found))
         reader = connect_reader(self.path, self.options)
         self._reads = files.identity(self.path)
@@ -224,7 +213,7 @@ class Store:
 
     def _reopen(self, found: Identity | None) -> None:
         self._need_open()
-        if found != self._database:
+        if found != self._guard.database:
             self._let_go()
         self._ready()
 
@@ -237,7 +226,7 @@ class Store:
 
     def _glance(self, work: Work[T]) -> T:
         connection = self._ready()
-        self._check_file()
+        self._check_file(locked=False)
         try:
             return work(connection)
         except BaseException as exc:
@@ -320,11 +309,14 @@ class Store:
 
     def _checkpoint(self) -> tuple[int, int]:
         connection = self._ready()
-        # PASSIVE, never TRUNCATE: a log that was cut off has to grow again, which a full disk forbids.
-        row = self._transactions.locked(
-            lambda: connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        )
+        row = self._transactions.locked(lambda: self._copy_back(connection))
         return int(row[1]), int(row[2])
+
+    def _copy_back(self, connection: sqlite3.Connection) -> tuple[int, int, int]:
+        self._check_file()
+        # PASSIVE, never TRUNCATE: a log that was cut off has to grow again, which a full disk forbids.
+        row: tuple[int, int, int] = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return row
 
     # -- guards -----------------------------------------------------------------------------------
 
@@ -345,21 +337,10 @@ class Store:
         self._need_open()
         return self._connect()
 
-    def _check_file(self) -> None:
+    def _check_file(self, *, locked: bool = True) -> None:
         """Refuse to write into a file that nobody else can find any more (measured: SQLite would)."""
-        # The log first: when all of them are moved between two looks, it is the file that counts.
-        same_log = files.identity(self._log_path) == self._log
-        found = files.identity(self.path)
-        if same_log and found == self._database:
-            return
-        if found != self._database:
-            what = "deleted" if found is None else "replaced"
+        try:
+            self._guard.check(locked=locked)
+        except TransportMoved:
             self._let_go()
-            raise TransportMoved(
-                f"{self.path} was {what} while it was open; nothing was stored. "
-                "The next call uses the file that is there then"
-            )
-        raise TransportCorrupt(
-            f"{self._log_path} was deleted or replaced while the database was open; stop every process "
-            f"that uses {os.path.basename(self.path)} before anything is written"
-        )
+            raise
