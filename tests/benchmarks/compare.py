@@ -1,124 +1,130 @@
-"""Submit, drain, idle latency and queue-jump of TaskMQ beside Celery on Redis, in one run, as one table.
+"""TaskMQ beside Celery (Redis) and Huey (SQLite and Redis) where installed, in one run, as one table.
 
-    python -m tests.benchmarks.compare [--quick] [--redis redis://localhost:6379/9]
+    python -m tests.benchmarks.compare [--quick] [--only drain-prefork,idle] [--peers taskmq,celery]
+                                       [--rounds 3] [--markdown docs/performance.md] [--json FILE]
 
-Machines are shared and noisy: read the ratios, not the rates.
+Rounds are interleaved, one peer after the other, and each figure is the median of its rounds. Machines are
+shared and noisy: read the ratios before the rates. `--markdown` writes the table between the two marks of a
+document that has them, else a file of its own.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import json
+import os
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from tests.benchmarks.peers import Peer, stop, write_projects
+from tests.benchmarks.figures import FIGURES, Figure, asked
+from tests.benchmarks.peers import PEERS, installed
+from tests.benchmarks.redis_database import RedisDatabase, redis_database
+from tests.benchmarks.running import ROWS, measure
+from tests.benchmarks.table import conditions, markdown, text
 
+BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 
-def percentile(values: list[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def ready(module: Any) -> None:
-    """Wait until the worker has run one task."""
-    module.stamp.apply_async().get(timeout=60)
+Samples = dict[tuple[str, str], list[dict[str, float]]]
 
 
-def flow(peer: Peer, module: Any, quick: bool) -> dict[str, float]:
-    # One band, first in first out on both: two tasks that say when they ran stand around the no-ops.
-    count = 3000 if quick else 20000
-    first = module.stamp.delay()
-    began = time.perf_counter()
-    for _ in range(count):
-        module.noop.delay()
-    submitted = time.perf_counter() - began
-    last = module.stamp.delay()
-    worker = peer.worker(concurrency=2)
-    try:
-        drained = last.get(timeout=600) - first.get(timeout=600)
-    finally:
-        stop(worker)
-    return {"submit /s": count / submitted, "drain prefork 2 /s": count / drained}
+def collect(
+    rows: Sequence[str],
+    peers: Sequence[str],
+    rounds: int,
+    *,
+    redis: RedisDatabase | None,
+    quick: bool,
+) -> Samples:
+    """Row by row, round by round, peer by peer: A B A B. A failure is said and leaves a gap."""
+    samples: Samples = {}
+    for row in rows:
+        # Filling a million rows once is enough: the backlogs of a round already take turns.
+        for turn in range(1 if row == "claim" else rounds):
+            for peer in [name for name in peers if asked(row, name)]:
+                began = time.monotonic()
+                if redis is not None:
+                    redis.empty()
+                try:
+                    figures = measure(
+                        row, PEERS[peer], redis=redis.url if redis else "", quick=quick
+                    )
+                except RuntimeError as exc:
+                    print(f"! {exc}", file=sys.stderr)
+                    continue
+                samples.setdefault((row, peer), []).append(figures)
+                said = ", ".join(f"{key} {value:.4g}" for key, value in figures.items())
+                took = time.monotonic() - began
+                print(f"  {row} {turn + 1} {peer}: {said} ({took:.0f} s)", file=sys.stderr)
+    return samples
 
 
-def idle(peer: Peer, module: Any, quick: bool) -> dict[str, float]:
-    worker = peer.worker(concurrency=2)
-    try:
-        ready(module)
-        starts, gets = [], []
-        for n in range(60 if quick else 300):
-            time.sleep(2.0 if n % 30 == 29 else 0.02)
-            began_wall, began = time.time(), time.perf_counter()
-            started = module.stamp.delay().get(timeout=30)
-            gets.append((time.perf_counter() - began) * 1000)
-            starts.append((started - began_wall) * 1000)
-        return {
-            "idle start p50 ms": statistics.median(starts),
-            "idle start p99 ms": percentile(starts, 0.99),
-            "submit to get p50 ms": statistics.median(gets),
-        }
-    finally:
-        stop(worker)
+def medians(samples: Samples) -> dict[Figure, dict[str, float]]:
+    """By figure, by peer: the median of its rounds."""
+    results: dict[Figure, dict[str, float]] = {}
+    for figure in FIGURES:
+        for (row, peer), runs in samples.items():
+            values = [run[figure.key] for run in runs if figure.key in run]
+            if row == figure.row and values:
+                results.setdefault(figure, {})[peer] = statistics.median(values)
+    return results
 
 
-def jump(peer: Peer, module: Any, quick: bool) -> dict[str, float]:
-    nap, slots, count = 0.02, 4, 600 if quick else 3000
-    for _ in range(count):
-        module.nap.apply_async((nap,), priority=peer.normal)
-    worker = peer.worker(concurrency=slots)
-    try:
-        ready_at = module.stamp.apply_async(priority=peer.urgent).get(timeout=60)
-        waits = []
-        for _ in range(8 if quick else 40):
-            time.sleep(0.13)
-            asked = time.time()
-            waits.append(
-                (module.stamp.apply_async(priority=peer.urgent).get(timeout=120) - asked) / nap
-            )
-        last = module.stamp.apply_async(priority=peer.normal).get(timeout=600)
-        return {
-            "jump p50 durations": statistics.median(waits),
-            "jump max durations": max(waits),
-            "naps /s meanwhile": count / (last - ready_at),
-        }
-    finally:
-        stop(worker)
+def write(path: Path, body: str) -> None:
+    """Into the marked place of an existing document, or as the whole of a new one."""
+    if not path.exists():
+        path.write_text(body + "\n")
+        return
+    head, _, rest = path.read_text().partition(BEGIN)
+    _, mark, tail = rest.partition(END)
+    if not mark:
+        raise SystemExit(f"{path} exists and has no {BEGIN} … {END}")
+    path.write_text(f"{head}{BEGIN}\n{body}\n{END}{tail}")
 
 
-STEPS: tuple[Callable[[Peer, Any, bool], dict[str, float]], ...] = (flow, idle, jump)
+def names(value: str, known: Sequence[str], what: str) -> list[str]:
+    """A comma-separated choice; `drain` stands for all that begin with it."""
+    chosen = [k for k in known if any(k == v or k.startswith(f"{v}-") for v in value.split(","))]
+    for part in value.split(","):
+        if not any(k == part or k.startswith(f"{part}-") for k in known):
+            raise SystemExit(f"no {what} {part!r}; there are {', '.join(known)}")
+    return chosen
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the messages")
-    parser.add_argument("--redis", default="redis://localhost:6379/9")
-    parser.add_argument("--only", choices=[s.__name__ for s in STEPS], action="append")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer messages, one round")
+    parser.add_argument("--only", metavar="ROWS", help=", ".join(ROWS))
+    parser.add_argument("--peers", metavar="NAMES", help=", ".join(PEERS))
+    parser.add_argument("--rounds", type=int, help="3, or 1 with --quick")
+    parser.add_argument("--redis", default="redis://localhost:6379", metavar="SERVER")
+    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="every sample of every round")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sys.path.insert(0, name)
-        rows: dict[str, dict[str, float]] = {}
-        peers = write_projects(folder, options.redis)
-        for peer in peers:
-            module = importlib.import_module(peer.module)
-            for step in STEPS:
-                if options.only and step.__name__ not in options.only:
-                    continue
-                for label, value in step(peer, module, options.quick).items():
-                    rows.setdefault(label, {})[peer.name] = value
-    names = [p.name for p in peers]
-    print(f"{'':24}" + "".join(f"{n:>12}" for n in names) + f"{'ratio':>10}")
-    for label, values in rows.items():
-        cells = "".join(f"{values.get(n, float('nan')):12.2f}" for n in names)
-        ratio = values["TaskMQ"] / values["Celery"] if len(values) == 2 else float("nan")
-        print(f"{label:24}{cells}{ratio:10.2f}")
-    return 0
+    load = os.getloadavg()[0]
+    rows = names(options.only, list(ROWS), "row") if options.only else list(ROWS)
+    peers = [peer.name for peer in installed()]
+    if options.peers:
+        peers = [p for p in options.peers.split(",") if p in peers or names(p, peers, "peer")]
+    rounds = options.rounds or (1 if options.quick else 3)
+    with redis_database(options.redis) as redis:
+        if redis is None:
+            peers = [name for name in peers if not PEERS[name].redis]
+        samples = collect(rows, peers, rounds, redis=redis, quick=options.quick)
+    results = medians(samples)
+    about = conditions(peers, rounds, options.quick, load)
+    print("\n".join(about), text(results, peers), sep="\n\n")
+    if options.json:
+        raw = [{"row": r, "peer": p, "runs": runs} for (r, p), runs in samples.items()]
+        options.json.write_text(json.dumps({"conditions": about, "samples": raw}, indent=1))
+    if options.markdown:
+        write(options.markdown, "\n".join([*about, "", markdown(results, peers)]))
+    missed = [figure for figure, values in results.items() if figure.reached(values) is False]
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

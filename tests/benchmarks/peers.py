@@ -1,111 +1,244 @@
-"""The same small project for TaskMQ (SQLite) and for Celery (Redis), written into a folder of its own.
+"""The same small project for TaskMQ (SQLite), Celery (Redis), and Huey (SQLite, Redis).
 
-Both store results, run two prefork children unless said otherwise, and are otherwise at their defaults.
+All store results and are otherwise at their defaults; what a row changes stands in its configuration. Huey
+stores a None only when told (`store_none`), so it is told: the others store it.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+from tests.benchmarks.tree import stop
+
+# `stamp` says when it started on the clock that all processes of a machine share. `nap` and `probe` write
+# it to a file, where what is measured must not wait for results.
 TASKS = """
-import time
+import os, time
 
-@app.task(name="bench.noop")
+def said(what):
+    with open({log!r}, "ab", buffering=0) as out:
+        out.write(f"{{what}} {{time.monotonic()}}\\n".encode())
+
+@app.task()
 def noop():
     return None
 
-@app.task(name="bench.stamp")
+@app.task()
 def stamp():
-    return time.time()
+    return time.monotonic()
 
-@app.task(name="bench.nap")
+@app.task()
 def nap(seconds):
+    said("nap")
     time.sleep(seconds)
+
+@app.task()
+def probe(number):
+    said(f"probe-{{number}}")
 """
 
-TASKMQ = (
-    """
+TASKMQ = """
 from taskmq import App
-app = App(broker_url="sqlite:///{folder}/bench.db")
+app = App(broker_url="sqlite:///{folder}/bench.db{query}")
 """
-    + TASKS
-)
 
-CELERY = (
-    """
+CELERY = """
 from celery import Celery
 app = Celery("bench", broker="{redis}", backend="{redis}")
-app.conf.task_default_queue = "{queue}"
-app.conf.broker_transport_options = {{"queue_order_strategy": "priority", "priority_steps": list(range(10))}}
+if {priorities}:
+    # Ten lists in place of one, the most urgent first: Celery's own way to have priorities on Redis.
+    app.conf.broker_transport_options = {{
+        "queue_order_strategy": "priority", "priority_steps": list(range(10)),
+    }}
 """
-    + TASKS
-)
+
+HUEY_SQLITE = """
+from huey import SqliteHuey
+app = SqliteHuey("bench", filename="{folder}/bench.db", store_none=True)
+"""
+
+HUEY_NO_FSYNC = HUEY_SQLITE.replace("store_none=True", "store_none=True, fsync=False")
+
+HUEY_REDIS = """
+from huey import PriorityRedisHuey, RedisHuey
+app = (PriorityRedisHuey if {priorities} else RedisHuey)("bench", url="{redis}", store_none=True)
+"""
+
+_HUEY_POOLS = {"prefork": "process", "threads": "thread", "solo": "thread"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """One system under measurement. `urgent` and `normal` are priorities in its own scale."""
+
+    name: str
+    title: str
+    head: str
+    needs: tuple[str, ...]
+    urgent: int
+    normal: int
+    # What can be asked of it beyond no-ops: "full" durability, "prefetch".
+    can: frozenset[str] = frozenset()
+
+    @property
+    def redis(self) -> bool:
+        return "redis" in self.needs
+
+    def missing(self) -> tuple[str, ...]:
+        """What would have to be installed."""
+        return tuple(n for n in self.needs if importlib.util.find_spec(n) is None)
+
+    def version(self) -> str:
+        return f"{self.title.partition(' ')[0]} {metadata.version(self.needs[0])}"
+
+
+PEERS: Mapping[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Peer(
+            name="taskmq",
+            title="TaskMQ",
+            head=TASKMQ,
+            needs=("taskmq",),
+            urgent=9,
+            normal=0,
+            can=frozenset({"full", "prefetch"}),
+        ),
+        Peer(
+            name="celery",
+            title="Celery (Redis)",
+            head=CELERY,
+            needs=("celery", "redis"),
+            urgent=0,
+            normal=9,
+            can=frozenset({"prefetch"}),
+        ),
+        Peer(
+            name="huey",
+            title="Huey (SQLite)",
+            head=HUEY_SQLITE,
+            needs=("huey",),
+            urgent=9,
+            normal=0,
+            # Its default waits for the disk at each commit.
+            can=frozenset({"full"}),
+        ),
+        Peer(
+            name="huey-no-fsync",
+            title="Huey (SQLite, no fsync)",
+            head=HUEY_NO_FSYNC,
+            needs=("huey",),
+            urgent=9,
+            normal=0,
+        ),
+        Peer(
+            name="huey-redis",
+            title="Huey (Redis)",
+            head=HUEY_REDIS,
+            needs=("huey", "redis"),
+            urgent=9,
+            normal=0,
+        ),
+    )
+}
 
 
 @dataclass
-class Peer:
-    """One system under measurement."""
+class Project:
+    """A peer's project in a folder of its own, imported here for the producer."""
 
-    name: str
-    module: str
+    peer: Peer
     folder: Path
-    urgent: int
-    normal: int
+    redis: str = ""
+    quick: bool = False
+    module: Any = field(init=False, default=None)
 
-    def worker(self, *, concurrency: int, extra: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        program = "taskmq" if self.name == "TaskMQ" else "celery"
-        log = (self.folder / f"{self.module}-worker.log").open("ab")
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                program,
-                "-A",
-                self.module,
-                "worker",
-                "-c",
-                str(concurrency),
-                *extra,
-            ],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder)},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
+    def open(self, *, full: bool = False, priorities: bool = False) -> Project:
+        """Write the project and import it: once in a process."""
+        head = self.peer.head.format(
+            folder=self.folder,
+            redis=self.redis,
+            priorities=priorities,
+            query="?durability=full" if full else "",
         )
+        text = head + TASKS.format(log=str(self.log))
+        (self.folder / "bench_project.py").write_text(text)
+        sys.path.insert(0, str(self.folder))
+        self.module = importlib.import_module("bench_project")
+        return self
+
+    @property
+    def log(self) -> Path:
+        """What `nap` and `probe` have said."""
+        return self.folder / "said.log"
+
+    # -- producer ---------------------------------------------------------------------------------
+
+    def delay(self, task: str) -> Callable[..., Any]:
+        """The call a user writes to submit."""
+        found = getattr(self.module, task)
+        return found if self._huey else found.delay  # type: ignore[no-any-return]
+
+    def submit(self, task: str, *args: object, priority: int) -> Any:
+        found = getattr(self.module, task)
+        if self._huey:
+            return found(*args, priority=priority)
+        return found.apply_async(args, priority=priority)
+
+    def get(self, handle: Any, timeout: float = 120.0) -> Any:
+        """The result, in the way the peer waits for one."""
+        if self._huey:
+            return handle.get(blocking=True, timeout=timeout)
+        return handle.get(timeout=timeout)
+
+    # -- worker -----------------------------------------------------------------------------------
+
+    def command(self, pool: str, slots: int, prefetch: int | None = None) -> Sequence[str]:
+        """The worker's command line; `prefetch` is what it may hold in all."""
+        if self._huey:
+            kind = _HUEY_POOLS[pool]
+            consumer = ["-m", "huey.bin.huey_consumer", "bench_project.app"]
+            return [sys.executable, *consumer, "-w", str(slots), "-k", kind]
+        command = [sys.executable, "-m", self.peer.needs[0], "-A", "bench_project", "worker"]
+        command += ["-P", pool, "-c", str(slots)]
+        if prefetch is not None and self.peer.name == "taskmq":
+            command += ["--prefetch", str(prefetch)]
+        elif prefetch is not None:
+            command += ["--prefetch-multiplier", str(prefetch // slots)]
+        return command
+
+    @contextmanager
+    def worker(self, pool: str = "prefork", slots: int = 2, prefetch: int | None = None) -> Any:
+        """A real worker process; its whole tree is gone at the end of the block."""
+        with (self.folder / "worker.log").open("ab") as log:
+            process = subprocess.Popen(
+                self.command(pool, slots, prefetch),
+                cwd=self.folder,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(self.folder), *sys.path])},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            yield process
+        finally:
+            stop(process)
+
+    @property
+    def _huey(self) -> bool:
+        return self.peer.needs[0] == "huey"
 
 
-def stop(worker: subprocess.Popen[bytes]) -> None:
-    """TERM, then the whole group."""
-    worker.send_signal(signal.SIGTERM)
-    try:
-        worker.wait(20)
-    except subprocess.TimeoutExpired:
-        pass
-    try:
-        os.killpg(worker.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    worker.wait(10)
-
-
-def write_projects(folder: Path, redis: str) -> list[Peer]:
-    """Write both projects; Celery's only where it can be imported."""
-    (folder / "bench_taskmq.py").write_text(TASKMQ.format(folder=folder))
-    peers = [Peer("TaskMQ", "bench_taskmq", folder, urgent=9, normal=0)]
-    try:
-        import celery  # noqa: F401
-    except ImportError:
-        return peers
-    queue = f"bench-{os.getpid()}-{int(time.time())}"
-    (folder / "bench_celery.py").write_text(CELERY.format(redis=redis, queue=queue))
-    # Celery on Redis serves 0 first.
-    peers.append(Peer("Celery", "bench_celery", folder, urgent=0, normal=9))
-    return peers
+def installed() -> list[Peer]:
+    """The peers that can be run here; whether their server answers is another question."""
+    return [peer for peer in PEERS.values() if not peer.missing()]
