@@ -37,6 +37,8 @@ log = logging.getLogger("taskmq.child")
 
 # A task that leaves this many more descriptors open than there were has the child replaced.
 FD_GROWTH = 256
+# Below are standard input, output and errors.
+_STANDARD = 3
 
 _RECEIVE = 256 * 1024
 
@@ -207,10 +209,15 @@ class ChildLoop:
             return frames.pack_completion(failed, measured)
 
     def _measured(self) -> dict[str, Any] | None:
-        leaked = lowest_descriptor(self._channel.fileno()) - self._lowest
+        lowest = lowest_descriptor(self._channel.fileno())
+        leaked = lowest - self._lowest
         measured: dict[str, Any] = {}
         if leaked > FD_GROWTH:
             log.warning("a task left %d descriptors open; this child is replaced", leaked)
+            measured["leaky"] = True
+        elif lowest < _STANDARD <= self._lowest:
+            # The next task would print into whatever file gets that number.
+            log.warning("a task closed descriptor %d; this child is replaced", lowest)
             measured["leaky"] = True
         if self._settings.measure_memory:
             measured["rss"] = memory_kib()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import logging
 import os
 import resource
 import signal
@@ -38,9 +39,18 @@ def be_a_child(parent: int) -> None:
     except (OSError, ValueError):
         pass  # a lower hard limit is as good
     try:
-        faulthandler.enable()
+        # On a descriptor of its own: a task that closes 2 may get the number back with a file of its own.
+        faulthandler.enable(_high(_log_descriptor()))
     except (AttributeError, OSError, ValueError, RuntimeError):
         pass  # stderr is closed or has no descriptor: a crash is then reported by its signal alone
+
+
+def _log_descriptor() -> int:
+    """Where the trace of a crash is looked for: in the log file if there is one, else on stderr."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler) and handler.stream is not None:
+            return handler.stream.fileno()
+    return sys.stderr.fileno()
 
 
 def die_with(parent: int) -> None:
@@ -57,15 +67,21 @@ def die_with(parent: int) -> None:
 
 def high_descriptor(sock: socket.socket) -> socket.socket:
     """The same socket on a descriptor from 200 up, closed on exec."""
-    import fcntl
-
-    try:
-        number = fcntl.fcntl(sock.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    except OSError:
-        return sock  # the process may open fewer than that
+    number = _high(sock.fileno())
+    if number == sock.fileno():
+        return sock
     moved = socket.socket(fileno=number)
     sock.close()
     return moved
+
+
+def _high(fd: int) -> int:
+    import fcntl
+
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except OSError:
+        return fd  # the process may open fewer than that
 
 
 def lowest_descriptor(fd: int) -> int:

@@ -7,10 +7,11 @@ keeps them.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 #: Signals a terminal or a service manager sends to the whole group.
@@ -40,6 +41,10 @@ _handler_of: Callable[[int], Any] = getattr(
 )
 _masks = hasattr(signal, "pthread_sigmask")
 
+# What we hear by; the tracebacks a project wants at other signals stay.
+_OURS = GROUP_SIGNALS | {getattr(signal, "SIGUSR1", signal.SIGTERM)}
+_unregister: Callable[[int], bool] = getattr(faulthandler, "unregister", lambda number: False)
+
 
 class Handlers:
     """The signals of a process as they were at `remember`, put back by `restore`.
@@ -50,6 +55,7 @@ class Handlers:
 
     def __init__(self, numbers: Iterable[int] = ALL_SIGNALS, *, timers: bool = True) -> None:
         self._numbers = tuple(numbers)
+        self._ours = tuple(_OURS.intersection(self._numbers))
         self._timers = _TIMERS if timers else ()
         self._handlers: dict[int, Any] | None = None
         self._mask: set[Any] = set()
@@ -60,6 +66,7 @@ class Handlers:
         if threading.current_thread() is not threading.main_thread():
             return
         self._handlers = {number: _handler_of(number) for number in self._numbers}
+        self._take_back(self._handlers)
         if _masks:
             self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._wakeup = signal.set_wakeup_fd(-1)
@@ -80,9 +87,16 @@ class Handlers:
             # None is a handler that C code installed: it cannot be put back, and was not ours.
             if handler is not None and _handler_of(number) is not handler:
                 signal.signal(number, handler)
+        self._take_back(self._handlers)
         if blocked != self._mask:
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         self._set_wakeup()
+
+    def _take_back(self, handlers: Mapping[int, Any]) -> None:
+        """Undo `faulthandler.register`, which Python knows nothing of: for it nothing has changed."""
+        for number in self._ours:
+            if _unregister(number):
+                signal.signal(number, handlers[number] or signal.SIG_DFL)
 
     def _drop_pending(self, blocked: set[Any]) -> None:
         """Of the task's own signals what it left undelivered; the worker's own are still to come."""

@@ -196,6 +196,8 @@ class PreforkPool(Pool):
 
     def _fill(self) -> None:
         """Start the children that are missing; only one at a time while starts fail."""
+        if self._broken is not None:
+            return
         present = sum(c.phase is not Phase.LEAVING for c in self._children.values())
         missing = self.size - present
         if self._failures:

@@ -58,6 +58,16 @@ def pid():
     return os.getpid()
 
 
+@app.task
+def hold(name):
+    """Runs until the test says `go`."""
+    note("start", name, os.getpid())
+    while not (HERE / "go").exists():
+        time.sleep(0.01)
+    note("end", name, os.getpid())
+    return os.getpid()
+
+
 @app.task(concurrency_key="one at a time")
 def beat(name, seconds):
     end = time.monotonic() + seconds
@@ -107,6 +117,7 @@ handler = logging.StreamHandler()
 handler.setFormatter(Format())
 logging.basicConfig(level=logging.INFO, handlers=[handler])
 
+PREPARED
 import jobs
 from taskmq.worker.options import WorkerOptions
 from taskmq.worker.worker import Worker
@@ -122,8 +133,18 @@ class Site:
         self.processes = started
         self.settings: dict[str, Any] = {"lease": 1.0}
         self._app: App | None = None
+        self.environment: dict[str, str] = {}
         (folder / "jobs.py").write_text(PROJECT)
-        (folder / "run_worker.py").write_text(RUN)
+        self.prepare("")
+
+    def add(self, tasks: str) -> None:
+        """More tasks for the workers that are started from now on."""
+        with (self.folder / "jobs.py").open("a") as file:
+            file.write(tasks)
+
+    def prepare(self, lines: str) -> None:
+        """What the processes of workers do before they import the project."""
+        (self.folder / "run_worker.py").write_text(RUN.replace("PREPARED", lines))
 
     @property
     def app(self) -> App:
@@ -135,15 +156,19 @@ class Site:
     def submit(self, name: str, *args: Any, **options: Any) -> Result[Any]:
         return self.app.submit(f"jobs.{name}", args, **options)
 
-    def worker(self, name: str, **options: Any) -> subprocess.Popen[str]:
-        """Start a worker of two children and wait until it has said that it lives."""
+    def launch(self, name: str, **options: Any) -> subprocess.Popen[str]:
+        """Start a worker of two children and wait for nothing."""
         options = {"name": name, "concurrency": 2, **options}
-        process = self.processes.python(
+        return self.processes.python(
             "run_worker.py",
             json.dumps(options),
-            env={"SETTINGS": json.dumps(self.settings)},
+            env={"SETTINGS": json.dumps(self.settings), **self.environment},
             name=name,
         )
+
+    def worker(self, name: str, **options: Any) -> subprocess.Popen[str]:
+        """Start a worker of two children and wait until it has said that it lives."""
+        process = self.launch(name, **options)
         coordination = self.app.transport.coordination
         wait_until(
             lambda: any(w.name == name for w in coordination.workers()) or process.poll(),
@@ -168,6 +193,10 @@ class Site:
 
             probe.transport.coordination.drop_duties("nobody")
             wait_until(outside, what="a stop between two transactions")
+
+    def go(self) -> None:
+        """Let every `hold` end."""
+        (self.folder / "go").touch()
 
     def log(self, process: subprocess.Popen[str]) -> str:
         return self.processes.log(process)
@@ -196,6 +225,13 @@ def alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that live."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    found = [int(c) for t in threads for c in (t / "children").read_text().split()]
+    return [child for child in found if alive(child)]
 
 
 def kill(pid: int | str, number: signal.Signals = signal.SIGKILL) -> None:

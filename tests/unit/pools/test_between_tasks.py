@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import time
@@ -125,6 +126,23 @@ def test_a_signal_that_a_task_leaves_blocked_still_limits_the_next(app: App, sta
     next_one = app.task(name="jobs.limited")(limited)
     driver = start()
     assert driver.run(job_of(app, blocking)).ending is Ending.SUCCEEDED
+    completion = driver.run(job_of(app, next_one, 5, soft_time_limit=0.1))
+    assert completion.body == b'"limited"'
+
+
+@pytest.mark.parametrize("when", ["in a task", "in the project"])
+def test_a_traceback_at_the_limit_s_signal_leaves_the_next_task_its_limit(
+    app: App, start: Start, when: str
+) -> None:
+    def register() -> None:
+        faulthandler.register(signal.SIGUSR1, file=2)
+
+    if when == "in the project":
+        app.hooks.child_init.connect(lambda app: register())
+    task = app.task(name="jobs.register")(register if when == "in a task" else time.time)
+    next_one = app.task(name="jobs.limited")(limited)
+    driver = start()
+    assert driver.run(job_of(app, task)).ending is Ending.SUCCEEDED
     completion = driver.run(job_of(app, next_one, 5, soft_time_limit=0.1))
     assert completion.body == b'"limited"'
 

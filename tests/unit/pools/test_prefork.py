@@ -194,8 +194,6 @@ def test_a_child_is_replaced_when_a_task_leaks_descriptors(app: App, start: Make
 
 def test_tasks_cannot_spoil_the_next_one(app: App, start: MakePool, tmp_path: Path) -> None:
     def spoil() -> int:
-        for number in (0, 1, 2):
-            os.close(number)
         sys.stdout = sys.stderr = None
         os.chdir(tmp_path)
         os.umask(0o777)
@@ -219,6 +217,21 @@ def test_tasks_cannot_spoil_the_next_one(app: App, start: MakePool, tmp_path: Pa
     pid = driver.run(job_of(app, spoiling)).body
     seen = driver.run(job_of(app, looking)).body
     assert seen == b"[" + (pid or b"") + b",true,false,false]"
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_child_is_replaced_when_a_task_closes_a_standard_descriptor(
+    app: App, start: MakePool, number: int
+) -> None:
+    def close(closing: bool) -> int:
+        if closing:
+            os.close(number)
+        return os.getpid()
+
+    task = app.task(name="jobs.close")(close)
+    driver = start()
+    first, second, third = (driver.run(job_of(app, task, how)).body for how in (False, True, False))
+    assert first == second != third
 
 
 def test_a_task_may_use_the_alarm_signal_beside_a_soft_limit(app: App, start: MakePool) -> None:
@@ -321,6 +334,7 @@ def test_failing_starts_back_off_one_at_a_time_and_give_up_at_boot(
     wait_until(lambda: driver.poll() and pool.broken())
     assert waits == [1, 2, 4, 8]
     assert "exited with code 1" in str(pool.broken())
+    assert pool.pids() == []
 
 
 def test_a_start_that_works_again_fills_the_pool(app: App, start: MakePool, tmp_path: Path) -> None:
