@@ -1,0 +1,126 @@
+"""One run: work under a nemesis, heal, drain, reconcile."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from taskmq.transports.base import Settings
+from taskmq.transports.sqlite import SQLiteTransport
+from tests.stress.invariants import History, Violation, check
+from tests.stress.log import Event, Log, read_logs
+from tests.stress.nemesis import WEIGHTS, Nemesis
+from tests.stress.project import DATABASE, LEASE, MAX_DELIVERIES
+from tests.stress.troupe import Troupe
+from tests.support.processes import processes
+from tests.support.waiting import wait_until
+
+KILLS = 10
+_SHOWN = 3
+
+
+class Found(NamedTuple):
+    """What a run came to."""
+
+    seed: int
+    directory: Path
+    history: History
+    violations: list[Violation]
+    nemesis: Nemesis
+
+    def invariants(self) -> set[str]:
+        return {v.invariant for v in self.violations}
+
+
+def perform(
+    directory: Path,
+    seed: int,
+    *,
+    mutant: str = "",
+    seconds: float = 2.5,
+    kills: int = KILLS,
+    workers: int = 2,
+    weights: Mapping[str, int] = WEIGHTS,
+) -> Found:
+    """Run once in an empty directory, which keeps the logs and the database."""
+    print(f"seed {seed}, {mutant or 'the engine as it is'}, logs and database in {directory}")
+    transport = SQLiteTransport(directory / DATABASE, Settings(lease=LEASE))
+    transport.open()
+    log = Log(directory / "nemesis.jsonl")
+    with processes(directory) as started:
+        troupe = Troupe(started, directory, seed, mutant=mutant, workers=workers)
+        wait_until(lambda: all(s.works() for s in troupe.supervisors), 20, what="the workers")
+        nemesis = Nemesis(troupe, log, seed, weights)
+        nemesis.act(seconds=seconds, kills=kills)
+        nemesis.heal()
+        troupe.stop_producers()
+
+        def drained() -> bool:
+            troupe.mend_supervisors()
+            return not transport.operators.depth()
+
+        wait_until(drained, LEASE + 15, every=0.05, what=f"the end of all messages (seed {seed})")
+        troupe.stop_supervisors()
+    log.close()
+    events = read_logs(directory)
+    history = reconciled(transport, events)
+    transport.close()
+    violations = [*check(history), *integrity(directory / DATABASE)]
+    return Found(seed, directory, history, violations, nemesis)
+
+
+def reconciled(transport: SQLiteTransport, events: list[Event]) -> History:
+    """The log with what the store says of each id in the end."""
+    ids = {e["id"] for e in events if "id" in e}
+    dead = {d.message.task_id: d.reason for d in transport.operators.dead_letters(limit=10_000)}
+    final = {i: transport.results.state(i) for i in ids}
+    states = {i: s.value for i, s in final.items() if s is not None}
+    return History(events, states, dead, lease=LEASE, max_deliveries=MAX_DELIVERIES)
+
+
+def integrity(database: Path) -> list[Violation]:
+    """I12: the file is sound, and nothing of a message is left where none is."""
+    found = []
+    connection = sqlite3.connect(database)
+    try:
+        said = connection.execute("PRAGMA integrity_check").fetchall()
+        if said != [("ok",)]:
+            found.append(Violation("I12", "", 0.0, f"integrity_check: {said}"))
+        for table in ("message", "ready", "scheduled", "reserved", "blocked", "holder"):
+            (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+            if count:
+                found.append(Violation("I12", "", 0.0, f"{count} rows left in {table}"))
+    finally:
+        connection.close()
+    return found
+
+
+def expect_none(found: Found) -> None:
+    """Fail with the seed and what happened to the first ids that were wronged."""
+    if not found.violations:
+        return
+    lines = [f"seed {found.seed}: {len(found.violations)} violations; all is in {found.directory}"]
+    lines += [f"  {v.invariant} {v.id} at {v.t:.6f}: {v.what}" for v in found.violations[:20]]
+    for task_id in list(dict.fromkeys(v.id for v in found.violations if v.id))[:_SHOWN]:
+        lines += ["", f"{task_id}:", *timeline(found.history, task_id)]
+    pytest.fail("\n".join(lines), pytrace=False)
+
+
+def timeline(history: History, task_id: str) -> list[str]:
+    """All that was said of a message, with what the nemesis did meanwhile."""
+    mine = [e for e in history.events if e.get("id") == task_id]
+    if not mine:
+        return []
+    first, last = mine[0]["t"], mine[-1]["t"] + LEASE
+    pids = {e["pid"] for e in mine} | {e["supervisor"] for e in mine if "supervisor" in e}
+    deeds = [e for e in history.events if e.get("victim") in pids and first <= e["t"] <= last]
+    lines = []
+    for event in sorted([*mine, *deeds], key=lambda e: e["t"]):
+        rest = {k: v for k, v in event.items() if k not in ("t", "pid", "ev", "id")}
+        lines.append(f"  {event['t']:.6f} [{event['pid']}] {event['ev']} {rest}")
+    state = history.final.get(task_id)
+    return [*lines, f"  in the store: {state}, dead letter: {history.dead.get(task_id)}"]
