@@ -92,8 +92,11 @@ class Maintenance:
         for due in self._rounds:
             if now < due.next_at:
                 continue
+            # Before the call: one that fails is not tried at every step, and keeps no other from its turn.
+            due.next_at = now + due.interval
             done = due.call()
-            due.next_at = now if done.more else now + due.interval
+            if done.more:
+                due.next_at = now
             again = again or done.more
             if done.done:
                 event = f"maintenance.{due.name}"

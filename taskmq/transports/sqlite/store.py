@@ -24,6 +24,7 @@ from taskmq.transports.sqlite.group import GroupCommit, Piece, Work
 from taskmq.transports.sqlite.guard import Guard
 from taskmq.transports.sqlite.lock import FileLock
 from taskmq.transports.sqlite.options import SQLiteOptions
+from taskmq.transports.sqlite.room import Room
 from taskmq.transports.sqlite.section import Section
 from taskmq.transports.sqlite.transactions import Transactions, roll_back
 
@@ -54,6 +55,7 @@ class Store:
             f"{path}.lock", mode=options.mode, timeout=options.busy_timeout, random=random
         )
         self._guard = Guard(self.path, self._lock)
+        self._room = Room(self.path)
         self._opened = False
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
@@ -169,6 +171,7 @@ class Store:
         # Read once, so that the log exists and can be recognised.
         writer.execute("SELECT version FROM catalog").fetchall()
         self._guard.learn()
+        self._room.opened()
         return writer
 
     def _let_go(self) -> None:
@@ -257,6 +260,7 @@ class Store:
 
     def _write(self, work: Work[T], room: bool) -> T:
         piece = Piece(work)
+        self._room.look(self._ready())
         try:
             self._transaction([piece], durable=False)
         except (sqlite3.Error, *UNSTORABLE) as exc:
@@ -278,6 +282,9 @@ class Store:
         return self._group.submit(work)
 
     def _commit_durably(self, group: list[Piece[Any]]) -> None:
+        connection = self._ready()
+        self._room.look(connection)
+        self._room.need(connection)
         self._transaction(group, durable=self.options.durability == "full")
 
     def _transaction(self, group: list[Piece[Any]], *, durable: bool) -> None:

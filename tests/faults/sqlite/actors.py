@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from taskmq import ids
 from taskmq.errors import TransportMoved
@@ -28,8 +29,9 @@ def say(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
-def message(name: str) -> Message:
-    return Message(message_id=name, task_id=name, task="t", queue="q", body=b"[[], {}, {}]")
+def message(name: str, **fields: Any) -> Message:
+    values: dict[str, Any] = {"body": b"[[], {}, {}]", **fields}
+    return Message(message_id=name, task_id=name, task="t", queue="q", **values)
 
 
 def opened(path: str) -> SQLiteTransport:
