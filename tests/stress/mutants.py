@@ -44,9 +44,20 @@ def ack_before_run() -> None:
 
 def ack_without_token() -> None:
     """Whoever says that a message is done is believed, also when its lease was lost."""
+    broken = _any_token(leases.DELETE_HELD)
     for module in (leases, settle, reaping):
-        module.DELETE_HELD = _any_token(leases.DELETE_HELD)  # type: ignore[attr-defined]
+        module.DELETE_HELD = broken  # type: ignore[attr-defined]
     leases._HELD = _any_token(leases._HELD)
+    checked = settle._settle
+
+    def believing(tx: Tx, outcome: Outcome) -> bool:
+        if checked(tx, outcome):
+            return True
+        if outcome.verb is Verb.FINISH:
+            settle._write(tx, outcome)
+        return outcome.verb is Verb.FINISH
+
+    settle._settle = believing
 
 
 def _any_token(sql: str) -> str:

@@ -19,24 +19,37 @@ WEIGHTS = {"child": 50, "supervisor": 20, "stop": 15, "term": 10, "producer": 5}
 EVERY = (0.1, 0.35)
 # From a little longer than a lease to long enough for others to have run what it held.
 STOPPED_FOR = (1.5 * LEASE, 4 * LEASE)
+# One who had nothing in hand when it was stopped is let go then.
+OVERTAKEN_IN = (5 * LEASE, 5 * LEASE)
 
 
 class Nemesis:
     """Acts on a troupe until there were enough kills and enough time has passed."""
 
     def __init__(
-        self, troupe: Troupe, log: Log, seed: int, weights: Mapping[str, int] = WEIGHTS
+        self,
+        troupe: Troupe,
+        log: Log,
+        seed: int,
+        *,
+        weights: Mapping[str, int] = WEIGHTS,
+        overtaken: Callable[[int], bool] | None = None,
     ) -> None:
+        """With `overtaken` only supervisors are stopped, not their children, and each until that is true of
+        it: those are the `stops` that count."""
         self._troupe = troupe
         self._log = log
         self._random = Random(f"nemesis-{seed}")
         self._weights = weights
+        self._overtaken = overtaken
         self._stopped: dict[int, tuple[float, bool]] = {}
         self.kills = 0
+        #: How many were stopped and went on in their time.
+        self.stops = 0
         self.done: dict[str, int] = dict.fromkeys(WEIGHTS, 0)
 
-    def act(self, *, seconds: float, kills: int, patience: float = 30.0) -> None:
-        """For so long, and until so many were killed."""
+    def act(self, *, seconds: float, kills: int, stops: int, patience: float = 30.0) -> None:
+        """For so long, and until so many were killed, and stopped for their whole time."""
         begun = time.monotonic()
         next_at = begun
 
@@ -48,7 +61,7 @@ class Nemesis:
             if now >= next_at:
                 next_at = now + self._random.uniform(*EVERY)
                 self._once()
-            return now - begun >= seconds and self.kills >= kills
+            return now - begun >= seconds and self.kills >= kills and self.stops >= stops
 
         wait_until(over, patience, every=0.02, what=f"{kills} kills")
 
@@ -94,17 +107,20 @@ class Nemesis:
     def _stop(self, supervisor: Supervisor) -> bool:
         if self._stopped:
             return False  # somebody has to take over
-        whole = self._random.random() < 0.5
+        whole = self._random.random() < 0.5 and self._overtaken is None
         self._log.write("stopping", victim=supervisor.pid, whole=whole)
         _signal(supervisor.pid, signal.SIGSTOP, whole=whole)
-        until = time.monotonic() + self._random.uniform(*STOPPED_FOR)
+        longest = STOPPED_FOR if self._overtaken is None else OVERTAKEN_IN
+        until = time.monotonic() + self._random.uniform(*longest)
         self._stopped[supervisor.pid] = (until, whole)
         return True
 
     def _continue(self, now: float) -> None:
         for pid, (until, whole) in list(self._stopped.items()):
-            if until <= now:
+            overtaken = self._overtaken is not None and self._overtaken(pid)
+            if until <= now or overtaken:
                 del self._stopped[pid]
+                self.stops += overtaken or self._overtaken is None
                 self._log.write("continued", victim=pid)
                 _signal(pid, signal.SIGCONT, whole=whole)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from tests.support.processes import processes
 from tests.support.waiting import wait_until
 
 KILLS = 10
+WORKERS = 2
 _SHOWN = 3
 
 
@@ -43,8 +45,9 @@ def perform(
     mutant: str = "",
     seconds: float = 2.5,
     kills: int = KILLS,
-    workers: int = 2,
+    stops: int = 0,
     weights: Mapping[str, int] = WEIGHTS,
+    until_overtaken: bool = False,
 ) -> Found:
     """Run once in an empty directory, which keeps the logs and the database."""
     print(f"seed {seed}, {mutant or 'the engine as it is'}, logs and database in {directory}")
@@ -52,10 +55,16 @@ def perform(
     transport.open()
     log = Log(directory / "nemesis.jsonl")
     with processes(directory) as started:
-        troupe = Troupe(started, directory, seed, mutant=mutant, workers=workers)
-        wait_until(lambda: all(s.works() for s in troupe.supervisors), 20, what="the workers")
-        nemesis = Nemesis(troupe, log, seed, weights)
-        nemesis.act(seconds=seconds, kills=kills)
+        troupe = Troupe(started, directory, seed, mutant=mutant, workers=WORKERS)
+        wait_until(troupe.ready, 20, what="the workers")
+        nemesis = Nemesis(
+            troupe,
+            log,
+            seed,
+            weights=weights,
+            overtaken=partial(overtaken, directory) if until_overtaken else None,
+        )
+        nemesis.act(seconds=seconds, kills=kills, stops=stops)
         nemesis.heal()
         troupe.stop_producers()
 
@@ -71,6 +80,19 @@ def perform(
     transport.close()
     violations = [*check(history), *integrity(directory / DATABASE)]
     return Found(seed, directory, history, violations, nemesis)
+
+
+def overtaken(directory: Path, supervisor: int) -> bool:
+    """Whether another one has finished what this one was running, and has not heard of yet."""
+    running = set()
+    for event in read_logs(directory):
+        if event["ev"] == "start" and event["supervisor"] == supervisor:
+            running.add(event["id"])
+        elif event["ev"] in ("settled", "stale") and event["id"] in running:
+            if event["pid"] != supervisor and event["verb"] == "finish":
+                return True
+            running.discard(event["id"])
+    return False
 
 
 def reconciled(transport: SQLiteTransport, events: list[Event]) -> History:

@@ -62,6 +62,11 @@ class Troupe:
         arguments = ("-m", "tests.stress.project", str(self._number), str(self._seed))
         return self._started.python(*arguments, env=self._environment, name="producer")
 
+    def ready(self) -> bool:
+        """Whether all have come up; who cannot fails the run."""
+        self.mend()
+        return all(supervisor.works() for supervisor in self.supervisors)
+
     def mend(self) -> None:
         """Replace who has ended; nobody may end by itself, or badly when told to."""
         for number, supervisor in enumerate(self.supervisors):
