@@ -19,6 +19,8 @@ from taskmq.states import AckMode, State
 
 # The reason of a dead letter whose worker or child was lost `max_deliveries` times.
 CRASH_LOOP = "crash-loop"
+# The reason of a dead letter whose body, headers or stored row cannot be read.
+UNREADABLE = "unreadable"
 # The reason of a dead letter that was acknowledged on start and whose worker was lost.
 WORKER_LOST = "worker-lost"
 

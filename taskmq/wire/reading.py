@@ -66,10 +66,14 @@ def from_protocol2(
 
 
 def _property(properties: Mapping[str, Any], name: str, default: str) -> str:
-    value = properties.get(name) or default
-    if not isinstance(value, str):
-        raise DecodeError(f"property {name!r}: text, got {_short(value)}")
-    return value
+    value = properties.get(name)
+    if value is None or value == "":
+        return default
+    if not _is_name(value):
+        raise DecodeError(
+            f"property {name!r}: text of 1 to {MAX_NAME} characters, got {_short(value)}"
+        )
+    return str(value)
 
 
 def _own_id(properties: Mapping[str, Any]) -> str:

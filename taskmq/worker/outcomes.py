@@ -20,7 +20,7 @@ from taskmq.codec import encode_failure
 from taskmq.errors import TaskMQError, TaskRevoked, TimeLimitExceeded, WorkerLost
 from taskmq.message import Delivery, Message, ResultRecord
 from taskmq.policy import following
-from taskmq.policy.endings import CRASH_LOOP, WORKER_LOST, kept_until
+from taskmq.policy.endings import CRASH_LOOP, UNREADABLE, WORKER_LOST, kept_until
 from taskmq.policy.following import NOTHING, Consequence
 from taskmq.pools.base import Completion, Ending
 from taskmq.retry import RetryPolicy, retry_priority
@@ -30,7 +30,6 @@ from taskmq.transports.base import Outcome, Verb
 # Reasons of dead letters; `endings` has those that need no worker.
 FAILED = "failed"
 TIME_LIMIT = "time-limit"
-UNREADABLE = "unreadable"
 UNKNOWN_TASK = "unknown-task"
 REJECTED = "rejected"
 

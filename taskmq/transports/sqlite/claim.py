@@ -9,23 +9,27 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from taskmq.errors import DecodeError
 from taskmq.failpoints import Failpoint, failpoint
 from taskmq.message import Delivery, Message
 from taskmq.policy import endings
 from taskmq.policy.bands import Window, local_first
+from taskmq.states import State
 from taskmq.transports.base import ReserveRequest
 from taskmq.transports.sqlite.catalog import Lane, LaneSet
 from taskmq.transports.sqlite.due import any_due, promote
 from taskmq.transports.sqlite.endings import end
 from taskmq.transports.sqlite.heads import Level, open_lanes, top_level
 from taskmq.transports.sqlite.leases import start_one
+from taskmq.transports.sqlite.mending import Malformed
 from taskmq.transports.sqlite.places import DELETE_READY, schedule
 from taskmq.transports.sqlite.rates import Rates
 from taskmq.transports.sqlite.rotation import Rotation
-from taskmq.transports.sqlite.rows import M_COLUMNS, UNREADABLE, Place
+from taskmq.transports.sqlite.rows import M_COLUMNS, UNREADABLE, Place, salvage, to_message
 from taskmq.transports.sqlite.times import micros
 from taskmq.transports.sqlite.tx import Tx
 
@@ -220,7 +224,12 @@ class Claim:
         place = Place._make(row[:_PLACE_WIDTH])
         tx.execute(DELETE_READY, (place.lane, place.npri, place.visible_at, place.seq))
         try:
-            message = tx.message(row[_PLACE_WIDTH:])
+            if not place.sound:
+                raise Malformed(f"it waits at {place!r:.200}")
+            message = to_message(row[_PLACE_WIDTH:], tx.names_of)
+        except Malformed as exc:
+            self._bury(place, row[_PLACE_WIDTH:], exc)
+            return None
         except UNREADABLE:
             self._put_off(place)
             return None
@@ -263,6 +272,28 @@ class Claim:
             return True
         schedule(self._tx, place._replace(lane=self._tx.booked_lane(place.lane)), at)
         return False
+
+    def _bury(self, place: Place, row: Any, fault: Malformed) -> None:
+        """A row no version wrote ends as a dead letter with what is left of it (row 33)."""
+        try:
+            message = salvage(row, self._tx.names_of)
+        except UNREADABLE:
+            self._put_off(place)
+            return
+        if not place.sound:
+            place = place._replace(deliveries=0, yields=0, expires_at=None)
+        # A dead letter is found by its queue, and the place's lane is one that exists.
+        self._tx.execute("UPDATE message SET lane = ? WHERE seq = ?", (place.lane, place.seq))
+        message = replace(message, queue=self._tx.lane(place.lane).queue)
+        error = DecodeError(f"the stored message is malformed: {fault}")
+        log.error(
+            "message %d is malformed and buried; the others go on: %s",
+            place.seq,
+            fault,
+            extra={"action": "bad-row"},
+        )
+        how = endings.end(message, State.DEAD, error, **self._tx.ending())
+        self._end(place, message, how, reason=endings.UNREADABLE)
 
     def _put_off(self, place: Place) -> None:
         """A row this version cannot read waits for one that can; it must not stop the queue."""

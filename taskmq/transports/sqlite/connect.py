@@ -83,6 +83,7 @@ def _set_up(
         )
     except sqlite3.Error as exc:
         raise translate(exc, path) from exc
+    connection.text_factory = _text
     try:
         first(connection, path)
         for statement in _SETTINGS:
@@ -93,6 +94,14 @@ def _set_up(
             raise translate(exc, path) from exc
         raise
     return connection
+
+
+def _text(value: bytes) -> str | bytes:
+    """A text; bytes that are none stay bytes, for one such cell would end the reading of all rows."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def has_wal_reset_bug(version: tuple[int, int, int] | None = None) -> bool:

@@ -21,16 +21,17 @@ _INSERT = (
     f"INSERT INTO message(seq, lane, visible_at, enqueued_at, {ENCODED_COLUMNS}) "  # noqa: S608
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-# Sequence and stamp of the newest live message; is it known; is there any revocation.
+# Sequence and stamp of the newest live message; is it known; is there any revocation. The casts: a stamp
+# that a stranger made no number must not stop every submit.
 _LOOK = (
-    "SELECT n.seq, n.enqueued_at, "
+    "SELECT n.seq, CAST(n.enqueued_at AS INTEGER), "
     "EXISTS(SELECT 1 FROM message WHERE message_id = ?) "
     "OR EXISTS(SELECT 1 FROM dead WHERE message_id = ?) "
     "OR EXISTS(SELECT 1 FROM result WHERE task_id = ? AND final), "
     "EXISTS(SELECT 1 FROM revoked) "
     "FROM (SELECT 1) LEFT JOIN (SELECT seq, enqueued_at FROM message ORDER BY seq DESC LIMIT 1) n"
 )
-_NEWEST = "SELECT seq, enqueued_at FROM message ORDER BY seq DESC LIMIT 1"
+_NEWEST = "SELECT seq, CAST(enqueued_at AS INTEGER) FROM message ORDER BY seq DESC LIMIT 1"
 _KNOWN = (
     "SELECT j.value FROM json_each(?) j WHERE "
     "EXISTS(SELECT 1 FROM message WHERE message_id = j.value) "

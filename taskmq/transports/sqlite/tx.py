@@ -13,7 +13,8 @@ from taskmq.policy.endings import Circumstances
 from taskmq.policy.following import Consequence
 from taskmq.transports.base import Settings
 from taskmq.transports.sqlite.catalog import Catalog, Lane
-from taskmq.transports.sqlite.rows import to_message
+from taskmq.transports.sqlite.mending import Malformed
+from taskmq.transports.sqlite.rows import salvage, to_message
 from taskmq.transports.sqlite.store import Store
 from taskmq.transports.sqlite.times import micros
 
@@ -93,8 +94,11 @@ class Tx:
         return self.catalog.lane_id(self.connection, lane.queue, lane.rate_key, booked=True)
 
     def message(self, columns: Any) -> Message:
-        """The message of a row of `rows.MESSAGE_COLUMNS`."""
-        return to_message(columns, self.names_of)
+        """The message of a row of `rows.MESSAGE_COLUMNS`; of a malformed one what is left of it."""
+        try:
+            return to_message(columns, self.names_of)
+        except Malformed:
+            return salvage(columns, self.names_of)
 
     @property
     def any_revoked(self) -> bool:

@@ -327,9 +327,20 @@ def test_wrong_header_is_a_decode_error_that_names_it(name: str, value: Any) -> 
     assert text_.isprintable()
 
 
-@pytest.mark.parametrize(("name", "value"), [("content_type", 5), ("content_encoding", ["utf-8"])])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("content_type", 5),
+        ("content_type", []),
+        ("content_type", "\ud800"),
+        ("content_type", "x" * 256),
+        ("content_encoding", ["utf-8"]),
+        ("content_encoding", "a\x00b"),
+    ],
+    ids=lambda value: ascii(value)[:20],
+)
 def test_wrong_property_is_a_decode_error_that_names_it(name: str, value: Any) -> None:
-    with pytest.raises(DecodeError, match=rf"^property '{name}': text, got"):
+    with pytest.raises(DecodeError, match=rf"^property '{name}': text of 1 to 255 characters, got"):
         read(properties={name: value})
 
 
