@@ -25,6 +25,8 @@ class Bell:
         self._hears.setblocking(False)
         self._rings.setblocking(False)
         self._close = weakref.finalize(self, _close, self._hears, self._rings)
+        # Not when the program ends: a daemon thread may still wait on it.
+        self._close.atexit = False
 
     @property
     def fd(self) -> int:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
-from taskmq.coordination.base import WorkerInfo
 from taskmq.errors import ConfigError, TransportCorrupt, TransportError
 from taskmq.hooks import WorkerEvent
-from taskmq.transports.base import Transport
 from taskmq.worker import loop
 from taskmq.worker.banner import banner, unenforceable
 from taskmq.worker.building import build_pool
 from taskmq.worker.coordinator import Coordinator
 from taskmq.worker.exits import EXIT_CORRUPT, EXIT_FAILED, EXIT_USAGE
+from taskmq.worker.naming import unique_name
 from taskmq.worker.options import WorkerOptions, default_name
 from taskmq.worker.rules import resolve
 from taskmq.worker.signals import signals_to
@@ -95,17 +93,19 @@ class Worker:
         """Build the pool and the coordinator, and open the transport."""
         options = self.options
         transport = self.app.transport
-        name = unique_name(transport, options.name or default_name())
-        rules = resolve(self.app.config, options, name)
-        pool = build_pool(self.app, options, rules)
-        self.coordinator = Coordinator(
-            self.app,
-            pool,
-            rules,
-            control=options.control,
-            heartbeat=options.heartbeat,
-            maintenance=options.maintenance,
-        )
+        with unique_name(transport, options.name or default_name()) as name:
+            rules = resolve(self.app.config, options, name)
+            pool = build_pool(self.app, options, rules)
+            self.coordinator = Coordinator(
+                self.app,
+                pool,
+                rules,
+                control=options.control,
+                heartbeat=options.heartbeat,
+                maintenance=options.maintenance,
+            )
+            # From here on the row says who has the name.
+            self.coordinator.chores.tell()
         if self._stop_asked is not None:
             self.coordinator.stop(self._stop_asked)
         return self.coordinator
@@ -186,35 +186,3 @@ def _exit_with_tasks(coordinator: Coordinator, code: int) -> NoReturn:
         coordinator.hand_back()
     finally:
         os._exit(code)
-
-
-def unique_name(transport: Transport, name: str) -> str:
-    """`name`, with the process id appended while another live worker has it."""
-    for worker in transport.coordination.workers():
-        if worker.name == name and not _is_gone(worker):
-            other = f"{name}-{os.getpid()}"
-            log.warning(
-                "a worker named %s lives (pid %d on %s); this one is %s",
-                name,
-                worker.pid,
-                worker.host,
-                other,
-                extra={"event": "worker.renamed"},
-            )
-            return other
-    return name
-
-
-def _is_gone(worker: WorkerInfo) -> bool:
-    """Whether a row was left behind by a process of this host that has ended."""
-    if worker.host != socket.gethostname():
-        return False
-    if worker.pid == os.getpid():
-        return True  # in a container a restarted worker has the same id
-    try:
-        os.kill(worker.pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False  # it lives, under another user
-    return False

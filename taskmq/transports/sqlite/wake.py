@@ -45,6 +45,8 @@ class Watch:
             if fd >= 0:
                 self.fd = fd
                 self._closing = weakref.finalize(self, os.close, fd)
+                # Not when the program ends: a daemon thread may still wait on it.
+                self._closing.atexit = False
             self._add()
 
     @property
