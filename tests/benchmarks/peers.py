@@ -6,7 +6,6 @@ stores a None only when told (`store_none`), so it is told: the others store it.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import subprocess
@@ -164,7 +163,7 @@ class Project:
     module: Any = field(init=False, default=None)
 
     def open(self, *, full: bool = False, priorities: bool = False) -> Project:
-        """Write the project and import it: once in a process."""
+        """Write the project and import it in the place of one that was open before."""
         head = self.peer.head.format(
             folder=self.folder,
             redis=self.redis,
@@ -172,9 +171,13 @@ class Project:
             query="?durability=full" if full else "",
         )
         text = head + TASKS.format(log=str(self.log))
-        (self.folder / "bench_project.py").write_text(text)
-        sys.path.insert(0, str(self.folder))
-        self.module = importlib.import_module("bench_project")
+        path = self.folder / "bench_project.py"
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("bench_project", path)
+        assert spec is not None
+        assert spec.loader is not None
+        self.module = sys.modules["bench_project"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.module)
         return self
 
     @property

@@ -29,7 +29,7 @@ class Tree:
 
     def rss(self) -> int:
         """The sum of resident sizes, in bytes: what `top` adds up, so shared pages count once per process."""
-        return sum(_kib(pid, "status", "VmRSS:") for pid in self.pids()) * _KIB
+        return sum(rss(pid) for pid in self.pids())
 
     def pss(self) -> int:
         """The sum of proportional sizes, in bytes: a page shared by n processes counts 1/n in each."""
@@ -39,9 +39,15 @@ class Tree:
         """Seconds that the threads which are alive now have run on a CPU, to the nanosecond."""
         return sum(_ran(pid) for pid in self.pids())
 
-    def descriptors(self) -> int:
-        """Open file descriptors of all of them."""
-        return sum(_count(Path(f"/proc/{pid}/fd")) for pid in self.pids())
+
+def rss(pid: int) -> int:
+    """The resident size of one process, in bytes."""
+    return _kib(pid, "status", "VmRSS:") * _KIB
+
+
+def descriptors(pid: int) -> int:
+    """The open file descriptors of one process."""
+    return sum(1 for _ in _names(f"/proc/{pid}/fd"))
 
 
 def stop(process: subprocess.Popen[bytes], within: float = 20.0) -> None:
@@ -96,10 +102,6 @@ def _names(path: str) -> Iterator[str]:
         yield from os.listdir(path)
     except OSError:
         return
-
-
-def _count(path: Path) -> int:
-    return sum(1 for _ in _names(str(path)))
 
 
 def _read(path: str) -> str:
