@@ -110,8 +110,9 @@ class FileLock:
         try:
             fd = os.open(self.path, flags, self._mode)
         except OSError as exc:
+            uid = f" by user {os.getuid()}" if hasattr(os, "getuid") else ""
             raise TransportUnavailable(
-                f"the lock file {self.path} cannot be opened: {exc}"
+                f"the lock file {self.path} cannot be opened{uid}: {exc.strerror}"
             ) from exc
         found = os.fstat(fd)
         self._file = found.st_dev, found.st_ino

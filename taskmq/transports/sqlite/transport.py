@@ -110,7 +110,17 @@ class SQLiteTransport(Transport):
 
     def notes(self) -> tuple[str, ...]:
         made = "the file was not there and has just been made" if self.created else None
-        return tuple(note for note in (made, affected_version()) if note is not None)
+        notes = (made, affected_version(), self._short_lease())
+        return tuple(note for note in notes if note is not None)
+
+    def _short_lease(self) -> str | None:
+        wait, lease = self._store.options.busy_timeout, self._settings.lease
+        if wait * 3 <= lease:
+            return None
+        return (
+            f"the lease of {lease:g} s is shorter than three times the {wait:g} s a write waits for other "
+            "programs (busy_timeout): while one keeps the file locked, leases may end before they are renewed"
+        )
 
     # -- producers --------------------------------------------------------------------------------
 

@@ -7,10 +7,7 @@ import signal
 import sqlite3
 from pathlib import Path
 
-from taskmq.message import ResultRecord
-from taskmq.states import State
-from taskmq.transports.sqlite import SQLiteTransport, migrations
-from tests.support.waiting import wait_until
+from taskmq.transports.sqlite import migrations
 
 
 def stored(path: Path) -> list[str]:
@@ -66,22 +63,3 @@ def test_a_file_moved_under_a_producer_keeps_all_it_took(actor, path: Path) -> N
     assert len(producer.said("refused")) == 1
     assert accepted <= set(stored(moved)) | new
     assert len(new) >= 20
-
-
-def test_many_processes_at_once_never_see_a_busy_file(actor, path: Path) -> None:
-    transport = SQLiteTransport(path)
-    transport.open()
-    producers = [actor("produce", f"p{n}", 40) for n in range(8)]
-    consumers = [actor("consume", f"w{n}", 10_000) for n in range(2)]
-    for producer in producers:
-        producer.until("done", 50)
-    wait_until(lambda: transport.operators.depth() == [], 30)
-    transport.results.put([ResultRecord(task_id="stop", state=State.SUCCEEDED)])
-    for consumer in consumers:
-        consumer.until("done", 20)
-    transport.close()
-
-    taken = [task_id for consumer in consumers for task_id in consumer.said("took")]
-
-    assert sorted(taken) == sorted(f"p{n}-{i}" for n in range(8) for i in range(40))
-    assert stored(path) == []
