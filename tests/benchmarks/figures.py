@@ -56,7 +56,10 @@ class Figure:
         return ", ".join(parts) or "–"
 
 
-_DRAIN = "20,000 waiting tasks; TaskMQ at least once, Celery acks early, Huey at most once"
+_DRAIN = (
+    "20,000 waiting tasks (Huey with fsync 4,000); TaskMQ at least once, Celery acks early, "
+    "Huey at most once"
+)
 _JUMP = "3,000 naps of 20 ms below, 4 slots, prefork; Celery with 10 priority steps; Huey holds 4"
 
 FIGURES: tuple[Figure, ...] = (

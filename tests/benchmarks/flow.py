@@ -30,7 +30,7 @@ def submit_full(project: Project) -> Figures:
 
 
 def _rate(project: Project, count: int) -> Figures:
-    count = count // 4 if project.quick else count
+    count = int(count * project.peer.share) // (4 if project.quick else 1)
     delay = project.delay("noop")
     for _ in range(count // 20):
         delay()
@@ -46,7 +46,7 @@ def drain(pool: str, slots: int) -> Callable[[Project], Figures]:
 
     def measure(project: Project) -> Figures:
         project.open()
-        count = _DRAINED // 5 if project.quick else _DRAINED
+        count = int(_DRAINED * project.peer.share) // (5 if project.quick else 1)
         # One band, first in first out: two tasks that say when they started stand around the no-ops.
         stamp, noop = project.delay("stamp"), project.delay("noop")
         first = stamp()

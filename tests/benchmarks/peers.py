@@ -88,6 +88,8 @@ class Peer:
     normal: int
     # What can be asked of it beyond no-ops: "full" durability, "prefetch".
     can: frozenset[str] = frozenset()
+    # One that takes milliseconds for each of them is given fewer tasks: its rate is the same.
+    share: float = 1.0
 
     @property
     def redis(self) -> bool:
@@ -131,6 +133,7 @@ PEERS: Mapping[str, Peer] = {
             normal=0,
             # Its default waits for the disk at each commit.
             can=frozenset({"full"}),
+            share=0.2,
         ),
         Peer(
             name="huey-no-fsync",
