@@ -30,8 +30,8 @@ def say(line: str) -> None:
 
 
 def message(name: str, **fields: Any) -> Message:
-    values: dict[str, Any] = {"body": b"[[], {}, {}]", **fields}
-    return Message(message_id=name, task_id=name, task="t", queue="q", **values)
+    values: dict[str, Any] = {"task_id": name, "body": b"[[], {}, {}]", **fields}
+    return Message(message_id=name, task="t", queue="q", **values)
 
 
 def opened(path: str) -> SQLiteTransport:
@@ -205,6 +205,18 @@ def die_in_a_migration(path: str) -> None:
     migrations.migrate(connection, path, steps)
 
 
+#: What a version to come might add.
+NEXT_STEP = "ALTER TABLE message ADD COLUMN colour TEXT;\nUPDATE message SET colour = 'red';\n"
+
+
+def open_as_the_next_version(path: str) -> None:
+    """Open a file as a version would whose schema is one step further."""
+    steps = (*migrations.scripts(), NEXT_STEP)
+    migrations.scripts = lambda: steps
+    opened(path).close()
+    say("done")
+
+
 ACTORS: dict[str, Callable[..., None]] = {
     call.__name__: call
     for call in (
@@ -217,6 +229,7 @@ ACTORS: dict[str, Callable[..., None]] = {
         produce,
         consume,
         die_in_a_migration,
+        open_as_the_next_version,
     )
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,14 @@ Start = Callable[..., "Actor"]
 class Actor:
     """One process and what it has said."""
 
-    def __init__(self, started: Processes, path: Path, name: str, *arguments: str) -> None:
+    def __init__(
+        self,
+        started: Processes,
+        path: Path,
+        name: str,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self._started = started
         self.name = name
         self.process: subprocess.Popen[str] = started.python(
@@ -28,7 +35,7 @@ class Actor:
             name,
             str(path),
             *arguments,
-            env={"PYTHONPATH": str(ROOT)},
+            env={"PYTHONPATH": str(ROOT), **(env or {})},
             name=name,
         )
 
@@ -71,7 +78,9 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def actor(tmp_path: Path, path: Path) -> Iterator[Start]:
     with processes(tmp_path) as started:
-        yield lambda name, *arguments: Actor(started, path, name, *map(str, arguments))
+        yield lambda name, *arguments, env=None: Actor(
+            started, path, name, *map(str, arguments), env=env
+        )
 
 
 @pytest.fixture
