@@ -1,43 +1,30 @@
-"""The processes of the stress test: producers and consumers that log what they do, line by line.
+"""The processes of the bare transport's test: producers and consumers that do at random what a worker may.
 
-Each line is one `write` to a file opened for appending, so it outlives a SIGKILL of its writer. What
-gives a delivery back is logged before the call (`giving`), what was achieved after it, and each turn
-before and after: so the checker knows what a kill in between may have left out.
+They know no pool and no tasks: so more of their time goes into transactions, which is where they are killed.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 import time
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from taskmq.clock import SystemClock
 from taskmq.message import Delivery, Message, ResultRecord
 from taskmq.states import State
 from taskmq.transports.base import Outcome, QueueShare, ReserveRequest, Settings, Verb
 from taskmq.transports.sqlite import SQLiteTransport
+from tests.stress import instrument
+from tests.stress.log import Log, to_monotonic
 
 LEASE = 0.6
 QUEUES = ("a", "b", "c")
 MAX_DELIVERIES = 5
 SLOTS = 4
 ROOM = 4
-
-
-class Log:
-    """JSON lines that survive their writer."""
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def write(self, event: str, **fields: Any) -> None:
-        line = json.dumps({"t": time.time(), "pid": os.getpid(), "ev": event, **fields})
-        os.write(self._fd, line.encode() + b"\n")
 
 
 def open_transport(database: Path) -> SQLiteTransport:
@@ -57,10 +44,13 @@ def produce(database: Path, log: Log, number: int, random: Random, count: int) -
         now = time.time()
         batch = [message(f"p{number}-{done + i}", now, random) for i in range(random.randint(1, 5))]
         done += len(batch)
-        log.write("submit", ids=[m.task_id for m in batch])
+        for m in batch:
+            eta = None if m.eta is None else to_monotonic(m.eta)
+            about = {"task": m.task, "priority": m.priority, "eta": eta, "expires": None}
+            log.write("submit", id=m.task_id, **about)
         transport.submit(batch)
         for m in batch:
-            log.write("accepted", id=m.task_id, priority=m.priority, eta=m.eta)
+            log.write("accepted", id=m.task_id)
         # Not transport.wait: every commit of a consumer would end the pause.
         pause.wait(random.uniform(0, 0.06))
     transport.close()
@@ -109,7 +99,7 @@ class Consumer:
     def turn(self) -> bool:
         outcomes = [self.outcome(d) for d in self.running.values() if self.random.random() < 0.3]
         for o in outcomes:
-            self.log.write("giving", id=o.delivery.message.task_id, token=o.delivery.token)
+            self.log.write("end", id=o.delivery.message.task_id, how=o.verb.value)
         request = ReserveRequest(
             worker=self.name,
             queues=self.shares,
@@ -118,30 +108,17 @@ class Consumer:
             lease=LEASE,
             waiting=tuple(self.waiting.values()),
         )
-        self.log.write("turning")
         turn = self.transport.turn(outcomes, request)
-        lost = {d.token for d in turn.lost}
         for o in outcomes:
             del self.running[o.delivery.token]
-            if o.verb is Verb.FINISH and o.delivery.token not in lost:
-                self.log.write("acked", id=o.delivery.message.task_id, token=o.delivery.token)
         for refused in turn.refused:
             del self.waiting[refused.token]
         for d in turn.deliveries:
-            if d.token not in self.waiting:
-                self.log.write(
-                    "claimed",
-                    id=d.message.task_id,
-                    token=d.token,
-                    # The lease began when the transaction read its clock.
-                    at=d.lease_until - LEASE,
-                    until=d.lease_until,
-                    priority=d.message.priority,
-                    deliveries=d.deliveries,
-                )
             self.waiting.pop(d.token, None)
             (self.running if d.started else self.waiting)[d.token] = d
-        self.log.write("turned")
+            if d.started:
+                about = {"supervisor": os.getpid(), "deliveries": d.deliveries}
+                self.log.write("start", id=d.message.task_id, **about)
         return bool(turn.deliveries or outcomes)
 
     def outcome(self, delivery: Delivery) -> Outcome:
@@ -157,7 +134,6 @@ class Consumer:
     def give_back_some(self) -> None:
         for token, delivery in list(self.waiting.items()):
             if self.random.random() < 0.3:
-                self.log.write("giving", id=delivery.message.task_id, token=token)
                 self.transport.yield_reservation(delivery, delay=self.random.uniform(0, 0.05))
                 del self.waiting[token]
 
@@ -167,19 +143,9 @@ class Consumer:
         if not held or now - self.renewed_at < LEASE / 4:
             return
         self.renewed_at = now
-        lost = {d.token for d in self.transport.extend(held, LEASE)}
-        for delivery in held:
-            if delivery.token in lost:
-                self.running.pop(delivery.token, None)
-                self.waiting.pop(delivery.token, None)
-            else:
-                # At least until then: the transaction read its clock after this one was read.
-                self.log.write(
-                    "renewed",
-                    id=delivery.message.task_id,
-                    token=delivery.token,
-                    until=now + LEASE,
-                )
+        for delivery in self.transport.extend(held, LEASE):
+            self.running.pop(delivery.token, None)
+            self.waiting.pop(delivery.token, None)
 
     def reap(self) -> None:
         now = time.time()
@@ -191,6 +157,7 @@ class Consumer:
 def main(role: str, directory: str, number: str, seed: str, extra: str) -> None:
     home = Path(directory)
     log = Log(home / f"{role}-{number}.jsonl")
+    instrument.install(log)
     random = Random(f"{seed}-{role}-{number}")
     if role == "producer":
         produce(home / "stress.db", log, int(number), random, count=int(extra))

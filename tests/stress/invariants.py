@@ -148,9 +148,10 @@ def no_loss(history: History) -> Iterator[Violation]:
         if story.submit is None:
             yield Violation("I1", story.id, story.claims[0]["t"], "was never submitted")
             continue
-        if story.accepted is None or story.finished():
-            continue
         state = history.final.get(story.id, "unknown")
+        # That it ran is not enough: whoever asks for it has to be told.
+        if story.accepted is None or (story.finished() and state == "succeeded"):
+            continue
         revoked = any(e["ev"] == "revoking" for e in story.others)
         expires = story.submit["expires"] is not None
         explained = (

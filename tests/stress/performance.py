@@ -76,7 +76,7 @@ def perform(
         troupe.stop_supervisors()
     log.close()
     events = read_logs(directory)
-    history = reconciled(transport, events)
+    history = reconciled(transport, events, lease=LEASE, max_deliveries=MAX_DELIVERIES)
     transport.close()
     violations = [*check(history), *integrity(directory / DATABASE)]
     return Found(seed, directory, history, violations, nemesis)
@@ -95,13 +95,15 @@ def overtaken(directory: Path, supervisor: int) -> bool:
     return False
 
 
-def reconciled(transport: SQLiteTransport, events: list[Event]) -> History:
+def reconciled(
+    transport: SQLiteTransport, events: list[Event], *, lease: float, max_deliveries: int
+) -> History:
     """The log with what the store says of each id in the end."""
     ids = {e["id"] for e in events if "id" in e}
     dead = {d.message.task_id: d.reason for d in transport.operators.dead_letters(limit=10_000)}
     final = {i: transport.results.state(i) for i in ids}
     states = {i: s.value for i, s in final.items() if s is not None}
-    return History(events, states, dead, lease=LEASE, max_deliveries=MAX_DELIVERIES)
+    return History(events, states, dead, lease=lease, max_deliveries=max_deliveries)
 
 
 def integrity(database: Path) -> list[Violation]:
@@ -123,13 +125,18 @@ def integrity(database: Path) -> list[Violation]:
 
 def expect_none(found: Found) -> None:
     """Fail with the seed and what happened to the first ids that were wronged."""
-    if not found.violations:
-        return
-    lines = [f"seed {found.seed}: {len(found.violations)} violations; all is in {found.directory}"]
-    lines += [f"  {v.invariant} {v.id} at {v.t:.6f}: {v.what}" for v in found.violations[:20]]
-    for task_id in list(dict.fromkeys(v.id for v in found.violations if v.id))[:_SHOWN]:
-        lines += ["", f"{task_id}:", *timeline(found.history, task_id)]
-    pytest.fail("\n".join(lines), pytrace=False)
+    if found.violations:
+        where = f"seed {found.seed}, all is in {found.directory}"
+        pytest.fail(f"{where}: {told(found.history, found.violations)}", pytrace=False)
+
+
+def told(history: History, violations: list[Violation]) -> str:
+    """Violations for people, with the timelines of the first ids."""
+    lines = [f"{len(violations)} violations"]
+    lines += [f"  {v.invariant} {v.id} at {v.t:.6f}: {v.what}" for v in violations[:20]]
+    for task_id in list(dict.fromkeys(v.id for v in violations if v.id))[:_SHOWN]:
+        lines += ["", f"{task_id}:", *timeline(history, task_id)]
+    return "\n".join(lines)
 
 
 def timeline(history: History, task_id: str) -> list[str]:

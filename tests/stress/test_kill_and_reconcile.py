@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from taskmq.states import State
-from tests.stress import checker
 from tests.stress.actors import LEASE, MAX_DELIVERIES, open_transport
+from tests.stress.invariants import check
+from tests.stress.log import Log, read_logs
+from tests.stress.performance import integrity, reconciled, told
+from tests.stress.troupe import ROOT
 from tests.support.processes import Processes, processes
 from tests.support.waiting import wait_until
 
-ACTORS = Path(__file__).parent / "actors.py"
 PRODUCERS = 2
 MESSAGES = 400
 CONSUMERS = 3
@@ -39,7 +38,9 @@ class Stage:
     def actor(self, role: str, extra: str) -> tuple[subprocess.Popen[str], Path]:
         self.number += 1
         arguments = [role, str(self.directory), str(self.number), str(self.seed), extra]
-        process = self.started.run([sys.executable, str(ACTORS), *arguments], name=role)
+        process = self.started.python(
+            "-m", "tests.stress.actors", *arguments, env={"PYTHONPATH": str(ROOT)}, name=role
+        )
         return process, self.directory / f"{role}-{self.number}.jsonl"
 
     def consumer(self) -> tuple[subprocess.Popen[str], Path]:
@@ -60,6 +61,7 @@ def wrote_or_done(log: Path, enough: int, producers: list[subprocess.Popen[str]]
 @pytest.mark.parametrize("seed", [1, *NIGHTLY])
 def test_killed_consumers_lose_nothing_and_double_nothing(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
+    nemesis = Log(tmp_path / "nemesis.jsonl")
     open_transport(tmp_path / "stress.db").close()
     with processes(tmp_path) as started:
         stage = Stage(started, tmp_path, seed)
@@ -74,6 +76,7 @@ def test_killed_consumers_lose_nothing_and_double_nothing(tmp_path: Path, seed: 
             wait_until(partial(wrote_or_done, log, enough, producers), 20, what="a consumer's work")
             process.send_signal(signal.SIGKILL)
             process.wait(10)
+            nemesis.write("killed", victim=process.pid, role="consumer")
             killed += 1
             consumers[victim] = stage.consumer()
         for producer in producers:
@@ -81,38 +84,13 @@ def test_killed_consumers_lose_nothing_and_double_nothing(tmp_path: Path, seed: 
         (tmp_path / "stop").touch()
         for process, _ in consumers:
             assert process.wait(20) == 0, started.log(process)
+    nemesis.close()
 
-    events = checker.read_logs(tmp_path)
-    ended = reconcile(tmp_path / "stress.db", events)
-    assert len(checker.of_kind(events, "accepted")) >= PRODUCERS * MESSAGES
-    assert checker.lost(events, ended) == []
-    assert checker.unheard_of(events) == []
-    assert checker.acked_twice(events) == []
-    assert checker.claimed_after_ack(events) == []
-    assert checker.overlapping(events) == []
-    assert checker.too_early(events) == []
-    assert checker.delivered_too_often(events, MAX_DELIVERIES) == []
-    assert checker.passed_over(events, LEASE) == []
-
-
-def reconcile(database: Path, events: list[checker.Event]) -> set[str]:
-    """The ids that ended, after checking that the store is empty and sound."""
-    transport = open_transport(database)
-    try:
-        assert transport.operators.depth() == []
-        names = [e["id"] for e in checker.of_kind(events, "accepted")]
-        done = {n for n in names if transport.results.state(n) is State.SUCCEEDED}
-        dead = {d.message.task_id: d for d in transport.operators.dead_letters(limit=10_000)}
-        assert all(letter.reason == "crash-loop" for letter in dead.values())
-        assert not done & set(dead)
-    finally:
-        transport.close()
-    connection = sqlite3.connect(database)
-    try:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        # Rows without a message, and messages without a row, would show here.
-        (count,) = connection.execute("SELECT count(*) FROM message").fetchone()
-        assert count == 0
-    finally:
-        connection.close()
-    return done | set(dead)
+    events = read_logs(tmp_path)
+    transport = open_transport(tmp_path / "stress.db")
+    assert transport.operators.depth() == []
+    history = reconciled(transport, events, lease=LEASE, max_deliveries=MAX_DELIVERIES)
+    transport.close()
+    assert sum(s.accepted is not None for s in history.stories.values()) >= PRODUCERS * MESSAGES
+    violations = [*check(history), *integrity(tmp_path / "stress.db")]
+    assert not violations, told(history, violations)
