@@ -190,6 +190,10 @@ def test_a_claim_of_what_was_given_back_is_justified(verb: str) -> None:
 def test_a_run_without_a_claim_of_its_own_is_found() -> None:
     assert found(invariants.justified_redelivery, without(life(), "claimed"))
     assert found(invariants.justified_redelivery, [*life(), *ran("a", 1.5, 21, until=1.6)])
+    of_another = [*submitted("a", 1.0), claimed("a", 1.1, token=1), *ran("a", 1.2, of=9, until=1.3)]
+    assert found(invariants.justified_redelivery, of_another)
+    too_late = [*submitted("a", 1.0), *ran("a", 1.2, until=1.3), claimed("a", 1.25, token=1)]
+    assert found(invariants.justified_redelivery, too_late)
 
 
 def test_a_delivery_beyond_the_limit_is_found() -> None:
@@ -241,6 +245,11 @@ def test_an_urgent_message_that_a_killed_worker_may_have_held_is_left_out() -> N
     assert found(invariants.order, [*urgent, *passed, late, *torn]) == []
     ended = event(1.07, "turned", 12)
     assert found(invariants.order, [*urgent, *passed, late, *torn, ended])
+    # It cannot have held what came after its death, nor what another one took before its lease ended.
+    after = submitted("urgent", 1.1, priority=9)
+    assert found(invariants.order, [*after, *passed, late, *torn])
+    soon = claimed("urgent", 1.9, token=2, priority=9)
+    assert found(invariants.order, [*urgent, *passed, soon, *torn])
 
 
 def test_a_claim_before_the_eta_or_after_the_expiry_is_found() -> None:
