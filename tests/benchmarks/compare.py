@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import sys
 import time
@@ -38,7 +39,7 @@ def collect(
     redis: RedisDatabase | None,
     quick: bool,
 ) -> Samples:
-    """Row by row, round by round, peer by peer: A B A B. A failure is said and leaves a gap."""
+    """Row by row, round by round, peer by peer: A B A B. A failure is said, and a run without figures."""
     samples: Samples = {}
     for row in rows:
         # Filling a million rows once is enough: the backlogs of a round already take turns.
@@ -53,7 +54,7 @@ def collect(
                     )
                 except RuntimeError as exc:
                     print(f"! {exc}", file=sys.stderr)
-                    continue
+                    figures = {}
                 samples.setdefault((row, peer), []).append(figures)
                 said = ", ".join(f"{key} {value:.4g}" for key, value in figures.items())
                 took = time.monotonic() - began
@@ -105,6 +106,8 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every sample of every round")
     options = parser.parse_args()
+    # As Ctrl-C does: what has been started is stopped, and the database given up.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     load = os.getloadavg()[0]
     rows = names(options.only, list(ROWS), "row") if options.only else list(ROWS)
     peers = [peer.name for peer in installed()]
@@ -123,6 +126,9 @@ def main() -> int:
         options.json.write_text(json.dumps({"conditions": about, "samples": raw}, indent=1))
     if options.markdown:
         write(options.markdown, "\n".join([*about, "", markdown(results, peers)]))
+    if failed := [f"{row} of {peer}" for (row, peer), runs in samples.items() if {} in runs]:
+        print(f"\nfailed, see above: {', '.join(failed)}", file=sys.stderr)
+        return 2
     missed = [figure for figure, values in results.items() if figure.reached(values) is False]
     return 1 if missed else 0
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 _CLAIM = "taskmq-benchmarks"
+# Seconds: a comparison that was killed keeps its database from others no longer than this.
+_CLAIMED_FOR = 6 * 3600
 
 
 class RedisDatabase:
@@ -19,7 +21,7 @@ class RedisDatabase:
     def empty(self) -> None:
         """Drop what a run has left; what is ours stays ours."""
         self._client.flushdb()
-        self._client.set(_CLAIM, "in use")
+        self._client.set(_CLAIM, "in use", ex=_CLAIMED_FOR)
 
     def give_up(self) -> None:
         self._client.flushdb()
@@ -47,7 +49,7 @@ def _claimed(server: str) -> RedisDatabase | None:
         client = redis.Redis.from_url(url)
         try:
             # The claim keeps a second comparison out of a database that is empty between two runs.
-            if client.dbsize() == 0 and client.set(_CLAIM, "in use", nx=True):
+            if client.dbsize() == 0 and client.set(_CLAIM, "in use", nx=True, ex=_CLAIMED_FOR):
                 return RedisDatabase(url, client)
         except redis.ConnectionError:
             return None
