@@ -91,11 +91,14 @@ def test_workers_start_and_stop_in_many_threads_at_once(tmp_path: Path) -> None:
     assert errors == []
     assert not any(thread.is_alive() for thread in threads)
     wait_until(lambda: threading.active_count() == running, what="the end of all threads")
-    # None is left over that somebody held.
+    # What those that were stopped handed back runs in one more.
     last = Worker(app, WorkerOptions(pool="threads", concurrency=2))
-    stopper = threading.Thread(
-        target=lambda: wait_until(lambda: len(done) == THREADS * (TIMES // 2)) and last.stop()
-    )
+
+    def stop_last() -> None:
+        wait_until(lambda: len(done) == THREADS * (TIMES // 2), what="the end of all tasks")
+        last.stop()
+
+    stopper = threading.Thread(target=stop_last)
     stopper.start()
     assert last.run() == 0
     stopper.join()

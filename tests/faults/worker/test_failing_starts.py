@@ -74,9 +74,9 @@ def test_a_worker_that_loses_its_children_for_a_while_waits_for_them_without_cla
     for child in children(worker.pid):
         kill(child)
     wait_until(lambda: site.log(worker).count("event=child.lost") == 2, what="both lost")
-    failed = BOOT_ATTEMPTS + 2
+    failed = BOOT_ATTEMPTS
     result = site.submit("pid")
-    # More often than it would try at its first start.
+    # As often as would end it at its first start.
     wait_until(
         lambda: site.log(worker).count("event=child.start_failed") >= failed, what="failing starts"
     )

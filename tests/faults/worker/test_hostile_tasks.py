@@ -6,7 +6,7 @@ import pytest
 
 from taskmq import State
 from taskmq.errors import TimeLimitExceeded
-from tests.faults.worker.conftest import Site, alive, kill
+from tests.faults.worker.conftest import Site, alive
 from tests.support.waiting import wait_until
 
 TASKS = """
@@ -63,7 +63,7 @@ def serve(ctx):
     return [os.getpid(), ctx.publish(pid).id]
 
 
-@app.task(soft_time_limit=0.2)
+@app.task(soft_time_limit=0.05)
 def limited():
     for _ in range(500):
         time.sleep(0.01)
@@ -148,12 +148,14 @@ def test_a_task_that_closes_every_descriptor_loses_its_process_and_nothing_else(
 
 
 def test_a_busy_alarm_of_a_task_interrupts_nothing_of_its_run(hostile: Site) -> None:
-    hostile.worker("a", concurrency=2)
+    worker = hostile.worker("a", concurrency=2)
     alarmed = hostile.submit("alarmed", 30)
     assert alarmed.get(timeout=10) >= 30
     assert len(hostile.notes("end")) == 30
+    assert len(hostile.notes("start")) == 30
     # What it leaves ringing does not hit the next ones.
-    assert all(hostile.submit("pid").get(timeout=5) for _ in range(4))
+    assert all(hostile.submit("nap", "after", 0.05).get(timeout=5) for _ in range(4))
+    assert "event=child.lost" not in hostile.log(worker)
 
 
 def test_a_task_with_an_alarm_of_its_own_still_has_its_limits(hostile: Site) -> None:
@@ -165,5 +167,5 @@ def test_a_task_with_an_alarm_of_its_own_still_has_its_limits(hostile: Site) -> 
     hard = hostile.submit("alarmed_for_ever", time_limit=0.1)
     with pytest.raises(TimeLimitExceeded):
         hard.get(timeout=5)
-    kill(worker.pid, 15)
+    worker.terminate()
     assert worker.wait(5) == 0
