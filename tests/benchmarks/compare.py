@@ -32,15 +32,15 @@ Samples = dict[tuple[str, str], list[dict[str, float]]]
 
 
 def collect(
+    samples: Samples,
     rows: Sequence[str],
     peers: Sequence[str],
     rounds: int,
     *,
     redis: RedisDatabase | None,
     quick: bool,
-) -> Samples:
+) -> None:
     """Row by row, round by round, peer by peer: A B A B. A failure is said, and a run without figures."""
-    samples: Samples = {}
     for row in rows:
         # Filling a million rows once is enough: the backlogs of a round already take turns.
         for turn in range(1 if row == "claim" else rounds):
@@ -59,7 +59,6 @@ def collect(
                 said = ", ".join(f"{key} {value:.4g}" for key, value in figures.items())
                 took = time.monotonic() - began
                 print(f"  {row} {turn + 1} {peer}: {said} ({took:.0f} s)", file=sys.stderr)
-    return samples
 
 
 def medians(samples: Samples) -> dict[Figure, dict[str, float]]:
@@ -106,21 +105,32 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every sample of every round")
     options = parser.parse_args()
-    # As Ctrl-C does: what has been started is stopped, and the database given up.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # Both end what runs, give the database up, and show what has been measured until then.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     load = os.getloadavg()[0]
     rows = names(options.only, list(ROWS), "row") if options.only else list(ROWS)
     peers = [peer.name for peer in installed()]
     if options.peers:
-        peers = [p for p in options.peers.split(",") if p in peers or names(p, peers, "peer")]
+        chosen = options.peers.split(",")
+        if unknown := [name for name in chosen if name not in peers]:
+            raise SystemExit(f"not known or not installed: {', '.join(unknown)}; here: {peers}")
+        peers = chosen
     rounds = options.rounds or (1 if options.quick else 3)
     with redis_database(options.redis) as redis:
         if redis is None:
             peers = [name for name in peers if not PEERS[name].redis]
-        samples = collect(rows, peers, rounds, redis=redis, quick=options.quick)
+        samples: Samples = {}
+        interrupted = False
+        try:
+            collect(samples, rows, peers, rounds, redis=redis, quick=options.quick)
+        except KeyboardInterrupt:
+            interrupted = True
     results = medians(samples)
     about = conditions(peers, rounds, options.quick, load)
     print("\n".join(about), text(results, peers), sep="\n\n")
+    if interrupted:
+        print("\ninterrupted: nothing is written", file=sys.stderr)
+        return 130
     if options.json:
         raw = [{"row": r, "peer": p, "runs": runs} for (r, p), runs in samples.items()]
         options.json.write_text(json.dumps({"conditions": about, "samples": raw}, indent=1))
