@@ -19,6 +19,7 @@ from taskmq.errors import TransportMoved
 from taskmq.message import Message
 from taskmq.transports.base import Outcome, QueueShare, ReserveRequest, Verb
 from taskmq.transports.sqlite import SQLiteTransport, migrations
+from taskmq.transports.sqlite.options import SQLiteOptions
 
 QUEUES = (QueueShare("q"),)
 FOREVER = 60.0
@@ -174,6 +175,17 @@ def produce(path: str, name: str, count: str = "1000000") -> None:
     say("done")
 
 
+def produce_durably(path: str) -> None:
+    """Submit one message after another, each on the disk before it is logged."""
+    transport = SQLiteTransport(path, options=SQLiteOptions(durability="full"))
+    transport.open()
+    number = 0
+    while True:
+        transport.submit([message(f"durable-{number}")])
+        say(f"accepted durable-{number}")
+        number += 1
+
+
 def consume(path: str, name: str, count: str) -> None:
     """Reserve and finish until `count` messages are gone; log each."""
     transport = opened(path)
@@ -227,6 +239,7 @@ ACTORS: dict[str, Callable[..., None]] = {
         fork_while_an_id_is_made,
         leave_a_child,
         produce,
+        produce_durably,
         consume,
         die_in_a_migration,
         open_as_the_next_version,
