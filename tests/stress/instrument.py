@@ -44,11 +44,14 @@ def install(log: Log) -> None:
             )
         waiting = {d.token for d in request.waiting} if request is not None else set()
         lease = request.lease if request is not None else 0.0
+        # Once for all of a transaction: they were claimed together.
+        new = {d.lease_until for d in done.deliveries if d.token not in waiting}
+        ends = {until: to_monotonic(until) for until in new}
         for delivery in done.deliveries:
             if delivery.token in waiting:
                 log.write("started", since=since, **_of(delivery))
             else:
-                _claimed(log, delivery, lease)
+                _claimed(log, delivery, until=ends[delivery.lease_until], lease=lease)
         log.write("turned")
         return done
 
@@ -83,8 +86,7 @@ def _of(delivery: Delivery) -> dict[str, Any]:
     return {"id": delivery.message.task_id, "token": delivery.token}
 
 
-def _claimed(log: Log, delivery: Delivery, lease: float) -> None:
-    until = to_monotonic(delivery.lease_until)
+def _claimed(log: Log, delivery: Delivery, *, until: float, lease: float) -> None:
     log.write(
         "claimed",
         # The lease began when the transaction read its clock.

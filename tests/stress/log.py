@@ -42,8 +42,8 @@ def to_monotonic(wall: float) -> float:
     """A time of the wall clock on the monotonic one."""
     while True:
         before, monotonic, after = time.time(), time.monotonic(), time.time()
-        # Stopped in between, a process would be wrong by as long as it was stopped.
-        if 0 <= after - before < 0.0005:
+        # Stopped or set aside in between, a process would be wrong by as long as that.
+        if 0 <= after - before < 0.000005:
             return wall - before + monotonic
 
 
