@@ -164,14 +164,19 @@ def no_loss(history: History) -> Iterator[Violation]:
 
 
 def lease_exclusion(history: History) -> Iterator[Violation]:
-    """I2: runs of one id never overlap while the earlier token's lease is live and its process alive."""
+    """I2: runs of one id never overlap while the earlier token's lease is live and its process alive.
+
+    A worker that was stopped between its claim and the run begins it late, under a token that was replaced
+    meanwhile; no lease can keep it from that, and its effects are I3's.
+    """
     for story in history.stories.values():
-        for earlier, later in pairwise(story.starts):
-            began = later.event["t"]
-            if earlier.claim is None or began >= earlier.over:
-                continue
-            if began < story.free_at(earlier.claim["token"]) - TICK:
-                yield Violation("I2", story.id, began, "started while it ran under a live lease")
+        runs = sorted((s for s in story.starts if s.claim), key=lambda s: s.claim["at"])  # type: ignore[index]
+        for earlier, later in pairwise(runs):
+            assert earlier.claim is not None
+            both = max(earlier.event["t"], later.event["t"])
+            over = min(earlier.over, later.over)
+            if both < min(over, story.free_at(earlier.claim["token"]) - TICK):
+                yield Violation("I2", story.id, both, "ran twice under a live lease")
 
 
 def fenced_effects(history: History) -> Iterator[Violation]:

@@ -148,6 +148,20 @@ def test_runs_may_overlap_once_the_lease_has_ended_or_the_first_process_has() ->
     assert found(invariants.lease_exclusion, [*stopped, renewed, child_killed]) == []
 
 
+def test_a_run_under_a_token_replaced_before_it_began_is_no_fault_of_the_lease() -> None:
+    stopped = [
+        *submitted("a", 1.0),
+        claimed("a", 1.1, token=1),
+        claimed("a", 2.5, token=2, pid=11),
+        *ran("a", 2.6, 21, of=11, until=2.9),
+        *ran("a", 2.7, 20, of=10, until=2.8),
+    ]
+
+    assert found(invariants.lease_exclusion, stopped) == []
+    in_time = event(2.0, "renewed", 10, id="a", token=1, until=3.0, since=2.0)
+    assert found(invariants.lease_exclusion, [*stopped, in_time])
+
+
 def test_two_endings_are_found() -> None:
     (violation,) = found(invariants.fenced_effects, [*life(), *settled("a", 1.6, token=1)])
 
