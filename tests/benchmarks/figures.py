@@ -136,7 +136,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         row="idle",
         key="silence max",
-        what="the same after 2 s of silence, worst of 10",
+        what="the same after 2 s of silence, worst",
         unit="ms",
         target=3,
         config="10 tasks a round",
@@ -214,7 +214,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         row="claim",
         key="growth",
-        what="reserve: the slowest of these ÷ the one at 1 k",
+        what="reserve of one: at 1 M ÷ at 1 k",
         unit="×",
         target=1.5,
         config="backlogs measured in turns",

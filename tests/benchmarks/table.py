@@ -16,6 +16,7 @@ Results = Mapping[Figure, Values]
 
 def conditions(peers: Sequence[str], rounds: int, quick: bool, load: float) -> list[str]:
     """When, where and how it was measured. `load` is the load average before it began."""
+    busy = load > (os.cpu_count() or 1) / 4
     # Each package once, however many ways to use it are measured.
     versions = ", ".join(dict.fromkeys(PEERS[name].version() for name in peers))
     return [
@@ -24,7 +25,12 @@ def conditions(peers: Sequence[str], rounds: int, quick: bool, load: float) -> l
         f"{os.cpu_count()} cores, load average at the start {load:.2f}.",
         f"{versions}.",
         f"Median of {rounds} interleaved round{'s' * (rounds > 1)}"
-        + (", a fraction of the messages (--quick)." if quick else "."),
+        + (
+            ", a third to a fifth of the messages and seconds that the configurations name (--quick)."
+            if quick
+            else "."
+        ),
+        *(["The machine was busy with other work: only the ratios say something."] if busy else []),
     ]
 
 
