@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from typing import Any
 
 from taskmq.errors import ConfigError
 from taskmq.logformat import SafeFormatter
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "FATAL")
 _FORMAT = "%(asctime)s %(levelname)-8s [%(process)d] %(name)s: %(message)s"
+
+
+class _OwnFile(logging.FileHandler):
+    """A file that only its owner reads, where it is new: tracebacks may hold what nobody else should see."""
+
+    def _open(self) -> Any:
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_private)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def set_up_logging(level: str, logfile: str | None) -> None:
@@ -26,7 +39,7 @@ def set_up_logging(level: str, logfile: str | None) -> None:
     handler: logging.Handler
     if logfile:
         try:
-            handler = logging.FileHandler(logfile, encoding="utf-8")
+            handler = _OwnFile(logfile, encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"--logfile {logfile}: {error.strerror}") from None
     else:

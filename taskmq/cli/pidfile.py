@@ -66,8 +66,10 @@ class PidFile:
             self._descriptor = None
 
     def _open(self) -> int:
+        # Not through a link: in a directory such as /tmp anybody could have us empty one of our own files.
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
         try:
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            return os.open(self.path, flags, 0o644)
         except OSError as error:
             raise ConfigError(f"--pidfile {self.path}: {error.strerror}") from None
 

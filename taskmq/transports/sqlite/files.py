@@ -75,6 +75,22 @@ def check_place(path: Path, options: SQLiteOptions) -> None:
             raise TransportCorrupt(f"{path} is not a database: it was not changed")
 
 
+def check_link(path: Path) -> None:
+    """Raise `ConfigError` for a link that is not followed: one to nowhere, or one that a stranger laid."""
+    if not path.is_symlink():
+        return
+    if not path.exists():
+        raise ConfigError(f"{path} is a symbolic link to nowhere; it is not followed")
+    if not hasattr(os, "getuid") or not os.stat(path.parent).st_mode & stat.S_IWOTH:
+        return
+    owner = os.lstat(path).st_uid
+    if not _trusted(owner):
+        raise ConfigError(
+            f"{path} is a symbolic link of user {owner}, and everybody may write in {path.parent}; "
+            "it is not followed"
+        )
+
+
 def create(path: Path, mode: int) -> bool:
     """Create the file if there is none; whether this call did. The caller holds the write lock.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from taskmq.errors import ConfigError
+from taskmq.transports.sqlite.files import check_link
 
 HOME = "TASKMQ_HOME"
 
@@ -34,4 +35,5 @@ def resolve_path(
     if not path.is_absolute():
         home = (os.environ if environ is None else environ).get(HOME)
         path = Path(home or base_dir or os.getcwd()).expanduser() / path
+    check_link(path)
     return Path(os.path.realpath(path))

@@ -42,6 +42,11 @@ def pids():
 
 
 @app.task
+def fail(secret):
+    raise ValueError("it failed")
+
+
+@app.task
 def size(text):
     status = open("/proc/self/status").read()
     return [len(text), int(status.split("VmHWM:")[1].split()[0]) // 1024]

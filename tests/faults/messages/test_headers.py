@@ -99,11 +99,10 @@ def test_any_envelope_is_refused_naming_the_header_or_goes_its_way_and_the_next_
     queue = app.config.default_queue
     try:
         message = from_protocol2(headers, properties, b"[[],{},{}]", queue=queue)
+        refused = ""
     except DecodeError as exc:
         refused = str(exc)
-    else:
-        refused = None
-    if refused is not None:
+    if refused:
         assert refused.startswith(("header", "property", "a header's name"))
         assert refused.isprintable()
         return

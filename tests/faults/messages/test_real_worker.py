@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from taskmq import State
+from taskmq import Result, State
 from taskmq.errors import TooLarge
 from tests.faults.messages.bodies import hostile
 from tests.faults.messages.conftest import Site
 from tests.support.waiting import wait_until
 
 MIB = 1024 * 1024
+
+
+def ended(result: Result[Any]) -> None:
+    wait_until(lambda: result.state.final, 20, what=f"the end of {result.id}")
 
 
 def test_every_hostile_body_is_buried_and_worker_and_child_stay_the_same(
@@ -60,7 +65,7 @@ def test_what_cannot_be_sent_back_is_a_failure_that_says_so(site: Site) -> None:
 
     for how, name in told.items():
         result = results[how]
-        wait_until(lambda r=result: r.state.final, 20, what=how)
+        ended(result)
         assert result.state is State.FAILED, how
         record = result.record()
         assert record is not None
@@ -83,7 +88,7 @@ def test_an_unknown_task_is_released_and_then_buried_and_imports_nothing(
     assert site.submit("echo", 1).get(timeout=20) == [1]
 
     for result in unknown:
-        wait_until(lambda r=result: r.state.final, 20, what="the end of an unknown task")
+        ended(result)
         assert result.state is State.FAILED
     letters = site.app.transport.operators.dead_letters()
     assert [letter.reason for letter in letters] == ["unknown-task"] * len(names)

@@ -161,3 +161,27 @@ def test_the_identity_of_a_path_changes_with_the_file(path: Path) -> None:
 
     assert first is not None
     assert files.identity(str(path)) not in (None, first)
+
+
+def test_a_link_to_nowhere_is_refused_where_the_location_is_resolved(tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "target")
+
+    with pytest.raises(ConfigError, match="symbolic link to nowhere"):
+        SQLiteTransport(link)
+
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_link_that_a_stranger_laid_in_a_directory_of_everybody_is_not_followed(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o1777)
+    path.touch()
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    SQLiteTransport(link)
+    monkeypatch.setattr(files, "_trusted", lambda uid: False)
+
+    with pytest.raises(ConfigError, match="symbolic link of user"):
+        SQLiteTransport(link)
