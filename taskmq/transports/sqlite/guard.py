@@ -96,13 +96,26 @@ class Guard:
             return None
         return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
+    def lost(self) -> str | None:
+        """The log or the memory of the database that is there, when it is not the one that was opened."""
+        for path, opened in ((self._log_path, self._log), (self._memory_path, self._memory)):
+            if identity(path) != opened:
+                return path if identity(self._path) == self.database else None
+        return None
+
+    def begun_anew(self) -> bool:
+        """Whether somebody works with another log or memory than ours by now. The caller holds the lock."""
+        for path, opened in ((self._log_path, self._log), (self._memory_path, self._memory)):
+            try:
+                if identity(path) != opened and os.stat(path).st_size:
+                    return True
+            except OSError:
+                pass  # nobody does
+        return False
+
     def _look(self) -> None:
         # The database last: when all of them are moved between two looks, it is the one that counts.
-        lost = None
-        if identity(self._log_path) != self._log:
-            lost = self._log_path
-        elif identity(self._memory_path) != self._memory:
-            lost = self._memory_path
+        lost = self.lost()
         found = identity(self._path)
         if found != self.database:
             what = "deleted" if found is None else "replaced"

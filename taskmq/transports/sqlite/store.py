@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from taskmq.errors import TransportError, TransportMoved, TransportUnavailable
+from taskmq.errors import TransportCorrupt, TransportError, TransportMoved, TransportUnavailable
 from taskmq.transports.sqlite import faults, files, forks
 from taskmq.transports.sqlite.connect import connect_reader, connect_writer
 from taskmq.transports.sqlite.files import Identity
@@ -31,6 +31,10 @@ from taskmq.transports.sqlite.transactions import Transactions, roll_back
 log = logging.getLogger("taskmq.sqlite")
 
 T = TypeVar("T")
+
+# Databases whose log or memory was deleted while this process had them open: SQLite shares both among all
+# connections of a process, so that new ones would be on the old ones.
+_GIVEN_UP: set[Identity] = set()
 
 # What a value that cannot be bound raises; it concerns one message, never the file.
 UNSTORABLE = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
@@ -60,6 +64,8 @@ class Store:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reads: Identity | None = None
+        # Whether the writer is on a log or a memory that is no longer the database's: it is never closed.
+        self._void = False
         # Of a forked child: whether connections of its parent are kept, and of which file it must keep away.
         self._inherited = False
         self._lost: Identity | None = None
@@ -139,6 +145,8 @@ class Store:
             if self._writer is not None:
                 try:
                     self._lock.acquire()
+                    if self._guard.lost():
+                        self._give_up()
                 except TransportUnavailable:
                     pass  # somebody is stopped inside it; SQLite's own locks decide then
                 self._let_go()
@@ -171,14 +179,34 @@ class Store:
         # Read once, so that the log exists and can be recognised.
         writer.execute("SELECT version FROM catalog").fetchall()
         self._guard.learn()
+        self._void = False
         self._room.opened()
         return writer
 
     def _let_go(self) -> None:
         # The reader may be in use by another thread; it finds out by itself.
         if self._writer is not None:
-            self._writer.close()
+            if not self._void:
+                self._writer.close()
             self._writer = None
+
+    def _give_up(self) -> None:
+        """The log or the memory was deleted: save what is in ours while nobody has begun another.
+
+        The connection is not closed then, nor collected: the last one to close copies its log back, and over
+        what others have stored since (measured: a malformed file).
+        """
+        if self._writer is None or self._void:
+            return
+        forks.leak(self._writer)
+        self._void = True
+        if self._guard.database is not None:
+            _GIVEN_UP.add(self._guard.database)
+        if not self._guard.begun_anew():
+            try:
+                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            except sqlite3.Error:
+                log.exception("the log of %s could not be copied back", self.path)
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -190,6 +218,9 @@ class Store:
         connection = self._reader
         if connection is None or files.identity(self.path) != self._reads:
             connection = self._open_reader()
+        lost = self._guard.lost()
+        if lost is not None:
+            raise TransportCorrupt(f"{lost} was deleted or replaced while {self.path} was open")
         try:
             try:
                 # Left by one that was interrupted twice.
@@ -332,7 +363,13 @@ class Store:
             raise TransportError(f"the transport of {self.path} is not open")
 
     def _keep_away_from_lost(self) -> None:
-        if self._lost is not None and files.identity(self.path) == self._lost:
+        found = files.identity(self.path)
+        if found in _GIVEN_UP:
+            raise TransportCorrupt(
+                f"the log or the memory of {self.path} was deleted while this process had it open; "
+                "start it anew"
+            )
+        if self._lost is not None and found == self._lost:
             raise TransportError(
                 f"{self.path} was closed by every other process in the moment this one was forked, and what "
                 "was inherited of it is void; start this process anew"
@@ -350,4 +387,8 @@ class Store:
             self._guard.check(locked=locked)
         except TransportMoved:
             self._let_go()
+            raise
+        except TransportCorrupt:
+            if locked:
+                self._give_up()
             raise

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmq import ids
-from taskmq.errors import TransportMoved
+from taskmq.errors import TransportCorrupt, TransportMoved
 from taskmq.message import Message
 from taskmq.transports.base import Outcome, QueueShare, ReserveRequest, Verb
 from taskmq.transports.sqlite import SQLiteTransport, migrations
@@ -186,6 +186,28 @@ def produce_durably(path: str) -> None:
         number += 1
 
 
+def keep_until_told(path: str, count: str, copied_back: str) -> None:
+    """Store some and keep the file open; at SIGUSR1 store one more, close, and try to begin anew."""
+    transport = opened(path)
+    told = threading.Event()
+    signal.signal(signal.SIGUSR1, lambda *_: told.set())
+    for number in range(int(count)):
+        transport.submit([message(f"kept-{number}")])
+    if int(copied_back):
+        transport.coordination.checkpoint()
+    say("stored")
+    told.wait(FOREVER)
+    try:
+        transport.submit([message("refused")])
+    except TransportCorrupt:
+        say("refused TransportCorrupt")
+    transport.close()
+    try:
+        opened(path)
+    except TransportCorrupt:
+        say("anew TransportCorrupt")
+
+
 def consume(path: str, name: str, count: str) -> None:
     """Reserve and finish until `count` messages are gone; log each."""
     transport = opened(path)
@@ -240,6 +262,7 @@ ACTORS: dict[str, Callable[..., None]] = {
         leave_a_child,
         produce,
         produce_durably,
+        keep_until_told,
         consume,
         die_in_a_migration,
         open_as_the_next_version,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,28 @@ def test_every_way_to_the_file_refuses_it_then(transport, path: Path, suffix: st
     ):
         with pytest.raises(TransportCorrupt, match=f"{suffix} was deleted"):
             use()
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+@pytest.mark.parametrize("copied_back", [False, True])
+def test_what_a_newcomer_stores_and_what_was_stored_before_both_survive(
+    actor, path: Path, suffix: str, copied_back: bool
+) -> None:
+    # The last connection to close copies its log back: it must not be one to a log that is gone.
+    keeper = actor("keep_until_told", 20, int(copied_back))
+    keeper.until("stored")
+    os.unlink(f"{path}{suffix}")
+    newcomer = actor("produce", "new", 5)
+    newcomer.process.wait(20)
+    accepted = set(newcomer.said("accepted"))
+    os.kill(keeper.pid, signal.SIGUSR1)
+    assert keeper.until("refused") == "TransportCorrupt"
+    keeper.until("anew TransportCorrupt")
+    keeper.process.wait(20)
+
+    # Where the log was deleted with something in it, the newcomer could not even open the file.
+    assert len(accepted) == (0 if suffix == "-wal" and not copied_back else 5)
+    assert stored(path) == {f"kept-{n}" for n in range(20)} | accepted
 
 
 def test_a_change_within_the_same_tick_is_not_overlooked(transport, path: Path) -> None:
