@@ -60,7 +60,9 @@ def _drain(ctx: click.Context, param: click.Parameter, value: str | None) -> flo
         raise click.BadParameter(f"seconds from 0 or 'none', got {value!r}") from None
 
 
-def _level(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _level(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
     if value.upper() not in LEVELS:
         raise click.BadParameter(f"one of {', '.join(LEVELS)}, got {value!r}")
     return value.upper()
@@ -104,11 +106,10 @@ def _level(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.option(
     "-l",
     "--loglevel",
-    default="INFO",
-    show_default=True,
     callback=_level,
     metavar="LEVEL",
-    help=f"One of {', '.join(LEVELS)}.",
+    help=f"One of {', '.join(LEVELS)}. Default: what the worker does and what goes wrong; with INFO each "
+    "task too.",
 )
 @click.option("-f", "--logfile", metavar="PATH", help="Log there instead of stderr.")
 @click.option("--pidfile", metavar="PATH", help="Held while it runs; exit code 5 when it is.")
@@ -141,7 +142,7 @@ def worker(
     prefetch_multiplier: int | None,
     hostname: str,
     task_events: bool,
-    loglevel: str,
+    loglevel: str | None,
     logfile: str | None,
     pidfile: str | None,
     optimization: str | None,

@@ -17,6 +17,8 @@ from taskmq.transports.base import Outcome, Verb
 from taskmq.worker.outcomes import FAILED
 
 log = logging.getLogger("taskmq.worker")
+# Of single tasks that went well: off by default, on with `--loglevel INFO`.
+task_log = logging.getLogger("taskmq.task")
 
 
 class Reporter:
@@ -33,8 +35,8 @@ class Reporter:
     def started(self, delivery: Delivery) -> None:
         """A delivery went to the pool."""
         message = delivery.message
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug(
+        if task_log.isEnabledFor(logging.DEBUG):
+            task_log.debug(
                 "task %s started (delivery %d, retry %d)",
                 label(message),
                 delivery.deliveries,
@@ -76,8 +78,8 @@ class Reporter:
         message = outcome.delivery.message
         if ending is Ending.SUCCEEDED:
             self.counts["succeeded"] += 1
-            if log.isEnabledFor(logging.INFO):
-                log.info(
+            if task_log.isEnabledFor(logging.INFO):
+                task_log.info(
                     "task %s succeeded in %.3f s",
                     label(message),
                     completion.runtime,
@@ -142,7 +144,7 @@ class Reporter:
             self._events.task(kinds.TASK_REVOKED, message, **fields)
         else:
             self.counts["ignored"] += 1
-            log.info(
+            task_log.info(
                 "task %s ended without a result",
                 label(message),
                 extra=_extra("task.ignored", message),

@@ -44,15 +44,16 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[WorkerOptions]:
 
 @pytest.fixture(autouse=True)
 def _own_logging() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("taskmq")
-    handlers, levels = root.handlers[:], (root.level, ours.level)
+    root = logging.getLogger()
+    named = [root, logging.getLogger("taskmq"), logging.getLogger("taskmq.task")]
+    handlers, levels = root.handlers[:], [log.level for log in named]
     yield
     for handler in root.handlers:
         if handler not in handlers:
             handler.close()
     root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
+    for log, level in zip(named, levels, strict=True):
+        log.setLevel(level)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +225,19 @@ def test_logging_the_project_has_set_up_is_left_alone() -> None:
 
     assert root.handlers == [mine]
     assert logging.getLogger("taskmq").level == logging.DEBUG
+
+
+@pytest.mark.parametrize(("level", "each_task"), [(None, False), ("INFO", True), ("ERROR", False)])
+def test_each_task_has_a_line_only_where_it_is_asked_for(
+    tmp_path: Path, level: str | None, each_task: bool
+) -> None:
+    set_up_logging(level, str(tmp_path / "w.log"))
+
+    logging.getLogger("taskmq.task").info("task x succeeded")
+    logging.getLogger("taskmq.worker").info("stopped")
+
+    assert ("succeeded" in (tmp_path / "w.log").read_text()) is each_task
+    assert ("stopped" in (tmp_path / "w.log").read_text()) is (level != "ERROR")
 
 
 def test_a_log_file_is_written(tmp_path: Path) -> None:
