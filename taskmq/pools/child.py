@@ -40,8 +40,6 @@ FD_GROWTH = 256
 # Below are standard input, output and errors.
 _STANDARD = 3
 
-_RECEIVE = 256 * 1024
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildSettings:
@@ -120,7 +118,7 @@ class Channel:
         self._sock.close()
 
     def _read(self, flags: int = 0) -> None:
-        data = self._sock.recv(_RECEIVE, flags)
+        data = self._sock.recv(self._reader.room, flags)
         if not data:
             self._closed = True
             return

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from taskmq.errors import DecodeError, EncodeError
-from taskmq.message import ConcurrencyKey, Message, Rate
+from taskmq.message import JSON, ConcurrencyKey, Message, Rate
 from taskmq.pools.base import Completion, Ending, Job
 from taskmq.states import AckMode
 
@@ -28,15 +28,22 @@ SETUP = 4
 # from a child
 READY = 16
 DONE = 17
+SUCCEEDED = 18  # the plain case of DONE: a JSON value and nothing else to say of it
 
-_FROM_CHILD = frozenset({READY, DONE})
+_FROM_CHILD = frozenset({READY, DONE, SUCCEEDED})
+_PLAIN_SUCCESS = struct.Struct(">Qd")  # number of the job, runtime
 _TO_CHILD = frozenset({JOB, CANCEL, EXIT, SETUP})
 # Meta holds a task's name, headers, a traceback cut to 64 KiB and the like. The bound on bodies only keeps
 # a broken length from being waited for; `max_body` is checked where bodies are made.
 MAX_META = 16 * 1024 * 1024
 MAX_BODY = 1 << 31
 
+# Read at once: small frames need little, and a buffer above some 100 KiB is mapped and unmapped each time.
+_READ = 16 * 1024
+_READ_LARGE = 256 * 1024
+
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+_loads = json.JSONDecoder().decode
 
 
 class Frame(NamedTuple):
@@ -66,6 +73,11 @@ class FrameReader:
         # What the coordinator sends was let in by the transport, whatever its size.
         self._max_meta = MAX_META if from_child else MAX_BODY
 
+    @property
+    def room(self) -> int:
+        """How many bytes to ask for next."""
+        return _READ if self._needed <= _READ else _READ_LARGE
+
     def feed(self, data: bytes) -> list[Frame]:
         """Add bytes; the frames that are complete now. Raises `DecodeError` for what is none."""
         if self._rest:
@@ -85,18 +97,21 @@ class FrameReader:
             if body_at + body_size > end:
                 needed = body_at + body_size - start
                 break
-            meta = _decode(data[start + _HEADER.size : body_at])
+            meta = _decode(kind, data[start + _HEADER.size : body_at])
             start = body_at + body_size
             found.append(Frame(kind, meta, data[body_at:start]))
-        self._rest = bytearray(data[start:])
+        if start < end or self._rest:
+            self._rest = bytearray(data[start:])
         self._needed = needed
         return found
 
 
-def _decode(text: bytes) -> Any:
+def _decode(kind: int, text: bytes) -> Any:
     try:
-        return json.loads(text.decode())
-    except (ValueError, RecursionError) as exc:
+        if kind == SUCCEEDED:
+            return _PLAIN_SUCCESS.unpack(text)
+        return _loads(text.decode())
+    except (ValueError, RecursionError, struct.error) as exc:
         raise DecodeError(f"no frame: {exc}") from None
 
 
@@ -172,6 +187,11 @@ def pack_completion(completion: Completion, extra: Mapping[str, Any] | None = No
 
     Raises `EncodeError` for one that `completion_of` would refuse.
     """
+    if extra is None and _is_plain(completion):
+        meta_bytes = _PLAIN_SUCCESS.pack(completion.number, completion.runtime)
+        body = completion.body or b""
+        if len(body) <= MAX_BODY:
+            return _HEADER.pack(SUCCEEDED, len(meta_bytes), len(body)) + meta_bytes + body
     meta: dict[str, Any] = {"n": completion.number, "e": completion.ending.value}
     for name in _COMPLETION_DEFAULTS:
         value = getattr(completion, name)
@@ -198,6 +218,21 @@ def pack_completion(completion: Completion, extra: Mapping[str, Any] | None = No
     return frame
 
 
+def _is_plain(completion: Completion) -> bool:
+    """Whether number, runtime and a JSON value are all there is to a success."""
+    return (
+        completion.ending is Ending.SUCCEEDED
+        and completion.body is not None
+        and completion.content_type == JSON
+        and completion.follow is None
+        and completion.new_body is None
+        and not completion.children
+        and not completion.recycle
+        and not completion.label
+        and not completion.error
+    )
+
+
 _ACCEPTED: dict[str, Any] = {
     "content_type": str,
     "error": str,
@@ -219,6 +254,9 @@ _COMPLETION_DEFAULTS: dict[str, Any] = {
 def completion_of(frame: Frame) -> Completion:
     """The completion in a frame; raises `DecodeError` for a frame that holds none."""
     meta = frame.meta
+    if frame.kind == SUCCEEDED:
+        number, runtime = meta
+        return Completion(number=number, ending=Ending.SUCCEEDED, body=frame.body, runtime=runtime)
     try:
         fields = {name: meta[name] for name in _ACCEPTED if name in meta}
         for name, value in fields.items():

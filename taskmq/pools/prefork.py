@@ -328,7 +328,8 @@ class PreforkPool(Pool):
             return
         del self._by_job[job.number]
         child.finish()
-        if self._worn_out(child, completion, frame.meta):
+        measured = frame.meta if frame.kind == frames.DONE else {}
+        if self._worn_out(child, completion, measured):
             child.leave()
             child.hard_at = self._clock.monotonic() + LEAVE_TIMEOUT
             self._fill()
@@ -345,9 +346,21 @@ class PreforkPool(Pool):
             or bool(meta.get("leaky"))
         )
 
+    def _timed(self) -> bool:
+        """Whether any child has to be looked at by the clock, or for lack of a pidfd."""
+        return self._retry_at is not None or any(
+            child.hard_at is not None
+            or child.soft_at is not None
+            or child.pidfd is None
+            or child.phase is Phase.STARTING
+            for child in self._children.values()
+        )
+
     # -- time -------------------------------------------------------------------------------------
 
     def _timed_work(self) -> None:
+        if not self._timed():
+            return
         now = self._clock.monotonic()
         if self._retry_at is not None and self._retry_at <= now:
             self._retry_at = None

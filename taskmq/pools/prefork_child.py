@@ -11,8 +11,6 @@ import subprocess
 from taskmq.pools import frames
 from taskmq.pools.base import Ending, Job
 
-_RECEIVE = 256 * 1024
-
 
 class Phase(enum.Enum):
     """Where a child stands."""
@@ -101,7 +99,7 @@ class Child:
     def receive(self) -> list[frames.Frame] | None:
         """Frames that have come; None at the end of the pipe. Raises `DecodeError` for anything else."""
         try:
-            data = self.sock.recv(_RECEIVE)
+            data = self.sock.recv(self.reader.room)
         except BlockingIOError:
             return []
         except OSError:

@@ -163,3 +163,39 @@ def test_a_job_with_a_large_envelope_reaches_the_child() -> None:
     message = replace(JOB.message, follow="x" * (frames.MAX_META + 1))
     (frame,) = read(frames.pack_job(replace(JOB, message=message)), from_child=False)
     assert frames.job_of(frame).message.follow == message.follow
+
+
+def test_a_plain_success_is_a_small_frame_and_comes_back_as_it_was() -> None:
+    plain = Completion(number=7, ending=Ending.SUCCEEDED, body=b"[1,2]", runtime=0.25)
+    (frame,) = read(frames.pack_completion(plain), from_child=True)
+
+    assert frame.kind == frames.SUCCEEDED
+    assert frames.completion_of(frame) == plain
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"content_type": "application/x-msgpack"},
+        {"children": ("a",)},
+        {"follow": "{}"},
+        {"recycle": True},
+        {"body": None},
+        {"label": "PROGRESS"},
+        {"error": "odd"},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_a_success_with_more_to_say_of_it_loses_nothing(more: dict[str, Any]) -> None:
+    completion = Completion(
+        **{"number": 7, "ending": Ending.SUCCEEDED, "body": b"1", "runtime": 0.5, **more}
+    )
+    (frame,) = read(frames.pack_completion(completion), from_child=True)
+
+    assert frames.completion_of(frame) == completion
+
+
+def test_a_success_of_the_wrong_length_is_no_frame() -> None:
+    header = frames.pack(frames.SUCCEEDED, 1)
+    with pytest.raises(DecodeError, match="no frame"):
+        read(header, from_child=True)
