@@ -48,6 +48,9 @@ class Chores:
                 depth_interval=rules.depth_interval,
                 starvation_after=rules.starvation_after,
             )
+        # Until then nothing is due, as long as slots stay free or taken and nothing new is held unstarted.
+        self._quiet_until = 0.0
+        self._quiet_with = (False, False)
 
     def tell(self) -> None:
         """Write the row now: its state has changed."""
@@ -56,6 +59,16 @@ class Chores:
 
     def run(self, now: float) -> bool:
         """Do what is due; whether one of them wants to go on at once."""
+        worker = self._worker
+        having = (self._free() > 0, worker.held.unstarted > 0)
+        if now < self._quiet_until and having == self._quiet_with and not worker.events.on:
+            return False
+        again = self._run(now)
+        self._quiet_with = having
+        self._quiet_until = self._next_at(now)
+        return again
+
+    def _run(self, now: float) -> bool:
         worker = self._worker
         if self._control_at is not None and now >= self._control_at:
             self._control_at = now + self._control_interval
@@ -72,7 +85,10 @@ class Chores:
         return False
 
     def next_at(self, now: float) -> float:
-        """When the next of them is due."""
+        """When the next of them is due, as of the last `run`."""
+        return self._next_at(now) if self._worker.events.on else self._quiet_until
+
+    def _next_at(self, now: float) -> float:
         worker = self._worker
         times = [now + 60.0]
         if self._control_at is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("taskmq.worker")
 
 
+# A loop that never waits looks for signals so often (seconds): a look costs as much as a statement.
+_LISTEN_EVERY = 0.01
+
+
 class Coordinator:
     """One worker over one pool and one transport."""
 
@@ -63,6 +68,9 @@ class Coordinator:
         self.exit_code = EXIT_OK
         # Whether the last step left something that need not be waited for.
         self.again = False
+        # Whether the bell may have rung since it was last listened to; the loop's wait says so.
+        self.heard = True
+        self._listen_at = 0.0
         # Called once when draining begins.
         self.on_draining: Callable[[], object] | None = None
         self.held = Holding()
@@ -98,7 +106,8 @@ class Coordinator:
     def step(self) -> bool:
         """One turn of the loop, without waiting; whether anything happened."""
         now = self.clock.monotonic()
-        self._take_signals()
+        if self.heard or now >= self._listen_at:
+            self._take_signals(now)
         if self.ladder.take(now):
             self._begin_draining(now)
         happened = self._dispatcher.poll()
@@ -201,8 +210,26 @@ class Coordinator:
         self.last_poll_at = self.clock.now()
         if turn.more or turn.refused:
             self.again = True
+        if turn.deliveries and self.clock.monotonic() - now > self.rules.lease / 3:
+            turn = self._still_ours(turn)
         self._apply(turn)
         return bool(outcomes or turn.deliveries or turn.refused)
+
+    def _still_ours(self, turn: Turn) -> Turn:
+        """Of a turn that took long (this process was stopped, say): what may be started still.
+
+        The leases run from the commit; where one ended meanwhile, somebody else may have the message (I2).
+        """
+        renew = partial(self.transport.extend, turn.deliveries, self.rules.lease)
+        lost = self.link.attempt("renewing leases", renew, poll=True)
+        # Without an answer none is started: those that are ours come back when their leases end.
+        gone = turn.deliveries if lost is None else lost
+        for delivery in gone:
+            self.held.drop(delivery)
+            self.reporter.lease_lost(delivery, "before it started")
+        kept = {(d.seq, d.token) for d in turn.deliveries} - {(d.seq, d.token) for d in gone}
+        left = tuple(d for d in turn.deliveries if (d.seq, d.token) in kept)
+        return replace(turn, deliveries=left)
 
     def _apply(self, turn: Turn) -> None:
         for delivery in turn.lost:
@@ -256,7 +283,9 @@ class Coordinator:
 
     # -- stopping ---------------------------------------------------------------------------------
 
-    def _take_signals(self) -> None:
+    def _take_signals(self, now: float) -> None:
+        self.heard = False
+        self._listen_at = now + _LISTEN_EVERY
         for number in self.bell.drain():
             if number in STOP_SIGNALS or number in DRAIN_SIGNALS:
                 self.ladder.ask(signal.Signals(number).name, at_once=number in STOP_SIGNALS)

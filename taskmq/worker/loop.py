@@ -39,8 +39,10 @@ def wait(coordinator: Coordinator) -> None:
         return
     if not looking:
         # A busy worker is not woken by what it could not take anyway.
-        readable(fds, timeout)
-    elif link.attempt("waiting", partial(_wait_for_work, coordinator, timeout, fds)) is None:
+        coordinator.heard = coordinator.bell.fd in readable(fds, timeout)
+        return
+    coordinator.heard = True
+    if link.attempt("waiting", partial(_wait_for_work, coordinator, timeout, fds)) is None:
         # The transport cannot wait: that must not become a loop without a pause.
         readable(fds, min(timeout, coordinator.rules.poll_interval))
 
