@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from taskmq.transports.base import QueueShare
 
-_LOOK = "SELECT version, EXISTS(SELECT 1 FROM revoked) FROM catalog"
+_LOOK = (
+    "SELECT version, EXISTS(SELECT 1 FROM revoked), EXISTS(SELECT 1 FROM scheduled) FROM catalog"
+)
 # Sets of lanes remembered; a process asks for one or two.
 _SETS = 64
 
@@ -51,6 +53,9 @@ class LaneSet(NamedTuple):
         return LaneSet.of(lane for lane in self.lanes if wanted(lane))
 
 
+NO_LANES = LaneSet((), "[]", frozenset())
+
+
 class Catalog:
     """The queues and lanes of one file as this process knows them. Used only under the store's mutex
     or by one reader; a stale copy misses only what `refresh` brings."""
@@ -70,13 +75,14 @@ class Catalog:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    def refresh(self, connection: sqlite3.Connection) -> bool:
-        """Make lanes and pauses current; whether anything is revoked, which the same look tells."""
-        version, revocations = connection.execute(_LOOK).fetchall()[0]
+    def refresh(self, connection: sqlite3.Connection) -> tuple[bool, bool]:
+        """Make lanes and pauses current; whether anything is revoked, and whether anything is scheduled,
+        which the same look tells."""
+        version, revocations, scheduled = connection.execute(_LOOK).fetchall()[0]
         if version != self._version:
             self._load(connection)
             self._version = version
-        return bool(revocations)
+        return bool(revocations), bool(scheduled)
 
     def _load(self, connection: sqlite3.Connection) -> None:
         queues = connection.execute("SELECT id, name, paused FROM queue").fetchall()

@@ -17,9 +17,12 @@ _BURY = (
 )
 
 
+DELETE_MESSAGE = "DELETE FROM message WHERE seq = ?"
+
+
 def delete_message(tx: Tx, seq: int, key: str | None) -> None:
     """Forget a message that was taken out of where it was; its key goes to the next."""
-    tx.execute("DELETE FROM message WHERE seq = ?", (seq,))
+    tx.execute(DELETE_MESSAGE, (seq,))
     if key is not None:
         free_key(tx, key, seq)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from taskmq.policy.aging import Aging
 from taskmq.policy.bands import Head, Window, top_band
@@ -26,18 +26,21 @@ _BEFORE_ALL = -1000
 
 
 class Level(NamedTuple):
-    """The most urgent level there is: by queue, the `(lane, npri)` its messages are stored under."""
+    """The most urgent level there is: by queue, the `(lane, npri)` its messages are stored under.
+
+    `rows` are the first of its only source, where the look brought them along.
+    """
 
     effective: int
     sources: dict[str, list[tuple[int, int]]]
+    rows: list[Any] | None = None
 
 
 def open_lanes(tx: Tx, queues: Sequence[QueueShare], *, with_token: bool = False) -> LaneSet:
-    """The lanes of these queues that are neither paused nor closed by a rate limit.
+    """The lanes of these queues that are neither paused nor closed by a rate limit; `tx` is refreshed.
 
     With `with_token` a rate-limited lane counts only while it has a token: what a peek may promise.
     """
-    tx.refresh()
     found = tx.catalog.lanes_of(tuple(queues))
     if not found.rate_keys:
         return found

@@ -36,6 +36,7 @@ _FIRST = (-1000, 0, 0)
 
 def peek(tx: Tx, queues: Sequence[QueueShare], limit: int) -> list[Peeked]:
     """The next `limit` messages of these queues, in order."""
+    tx.refresh()
     lanes = list(open_lanes(tx, queues, with_token=True).lanes)
     arrivals = Arrivals(tx)
     due = _due_places(tx, arrivals)

@@ -40,11 +40,14 @@ _DUE = (
 
 def peek(tx: Tx, queues: Sequence[QueueShare], window: Window, aging: Aging | None) -> int | None:
     """Due messages count whether or not they were moved to ready; see `Transport.peek_max_priority`."""
+    tx.refresh()
     lanes = open_lanes(tx, queues, with_token=True)
     if not lanes.lanes:
         return None
     arrivals = Arrivals(tx)
-    due = _due(tx, {lane.id for lane in lanes.lanes}, window, aging, arrivals)
+    due = []
+    if tx.any_scheduled:
+        due = _due(tx, {lane.id for lane in lanes.lanes}, window, aging, arrivals)
     but = arrivals.displaced
     if aging is None:
         ready = _best_ready(tx, lanes, window, but)

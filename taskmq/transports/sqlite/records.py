@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from taskmq.message import JSON, ResultRecord
@@ -27,21 +27,27 @@ _PUT = (
 
 def put_record(tx: Tx, record: ResultRecord) -> None:
     """Write or replace a task's record."""
-    tx.execute(
-        _PUT,
-        (
-            record.task_id,
-            record.state.value,
-            record.state.final,
-            record.body,
-            record.ended_at,
-            None if record.expires_at is None else micros(record.expires_at),
-            record.task,
-            record.worker,
-            record.retries,
-            record.traceback,
-            _meta(record),
-        ),
+    tx.execute(_PUT, _row(record))
+
+
+def put_records(tx: Tx, records: Iterable[ResultRecord]) -> None:
+    """As `put_record`, of several tasks."""
+    tx.executemany(_PUT, map(_row, records))
+
+
+def _row(record: ResultRecord) -> tuple[Any, ...]:
+    return (
+        record.task_id,
+        record.state.value,
+        record.state.final,
+        record.body,
+        record.ended_at,
+        None if record.expires_at is None else micros(record.expires_at),
+        record.task,
+        record.worker,
+        record.retries,
+        record.traceback,
+        _meta(record),
     )
 
 

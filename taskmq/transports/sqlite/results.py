@@ -11,6 +11,7 @@ from taskmq.message import ResultRecord
 from taskmq.policy.endings import waiting_state
 from taskmq.results.base import ResultStore
 from taskmq.states import State
+from taskmq.transports.sqlite.pace import for_result
 from taskmq.transports.sqlite.places import locate
 from taskmq.transports.sqlite.records import RECORD_COLUMNS, put_record, to_record
 from taskmq.transports.sqlite.times import seconds
@@ -75,13 +76,15 @@ class SQLiteResults(ResultStore):
         # The machine's own clock: who waits is a real thread, whatever clock the messages follow.
         deadline = None if timeout is None else time.monotonic() + timeout
         ids = json.dumps(list(task_ids))
+        pace = for_result()
         while True:
             found = self._engine.read(lambda tx: _finals(tx, ids))
             left = None if deadline is None else deadline - time.monotonic()
             if found or (left is not None and left <= 0):
                 return found
             try:
-                self._waiter.wait(_LOOK if left is None else min(_LOOK, left), purpose="result")
+                longest = _LOOK if left is None else min(_LOOK, left)
+                self._waiter.wait(longest, purpose="result", pace=pace)
             except TransportError as exc:
                 if not exc.retryable:
                     raise ResultUnavailable(f"waiting for a result: {exc}") from exc

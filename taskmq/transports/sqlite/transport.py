@@ -40,7 +40,7 @@ from taskmq.transports.sqlite.paths import resolve_path
 from taskmq.transports.sqlite.peek import peek
 from taskmq.transports.sqlite.results import SQLiteResults
 from taskmq.transports.sqlite.rows import encode
-from taskmq.transports.sqlite.settle import settle, settle_apart
+from taskmq.transports.sqlite.settle import settle_apart, settle_together
 from taskmq.transports.sqlite.store import Store
 from taskmq.transports.sqlite.submit import submit
 from taskmq.transports.sqlite.tx import Engine, Tx
@@ -144,7 +144,7 @@ class SQLiteTransport(Transport):
         if not outcomes and (request is None or self._idle(request)):
             return Turn()
 
-        settling = settle
+        settling = settle_together
 
         def work(tx: Tx) -> Turn:
             lost = settling(tx, outcomes)
@@ -152,6 +152,8 @@ class SQLiteTransport(Transport):
                 return Turn(lost=tuple(lost))
             claim = Claim(tx, request)
             claim.run()
+            if claim.deliveries:
+                self._waiter.found_work()
             apply_followers(tx)
             return Turn(
                 lost=tuple(lost),
@@ -166,8 +168,8 @@ class SQLiteTransport(Transport):
         try:
             return self._here(write)
         except Exception as exc:
-            # One outcome cannot be stored and took the transaction with it; now each by itself. A bare
-            # TransportError is what SQLite says of a value; its subclasses concern the whole store.
+            # One outcome was lost, or cannot be stored, and took the transaction with it; now each by itself.
+            # A bare TransportError is what SQLite says of a value; its subclasses concern the whole store.
             if not outcomes or (
                 isinstance(exc, TransportError) and type(exc) is not TransportError
             ):

@@ -26,11 +26,13 @@ class Tx:
 
     The clock is read when it begins, inside the lock: times in the file follow the order of commits.
     `time` is in seconds, `now` in microseconds. `more` says that a cap on the work was met. `followers`
-    are the consequences of endings still to be applied.
+    are the consequences of endings still to be applied. `any_scheduled` says, as of the last `refresh`,
+    whether a look for what is due is worth it.
     """
 
     __slots__ = (
         "_any_revoked",
+        "any_scheduled",
         "catalog",
         "connection",
         "execute",
@@ -63,6 +65,7 @@ class Tx:
         self.more = False
         self.followers: list[Consequence] = []
         self._any_revoked: bool | None = None
+        self.any_scheduled = True
 
     def row(self, sql: str, parameters: Any = ()) -> Any:
         """The first row, or None. Fetches all: an open cursor would pin the log."""
@@ -71,7 +74,7 @@ class Tx:
 
     def refresh(self) -> None:
         """Make the catalog current: before pauses count, and before lanes are listed."""
-        self._any_revoked = self.catalog.refresh(self.connection)
+        self._any_revoked, self.any_scheduled = self.catalog.refresh(self.connection)
 
     def lane(self, number: int) -> Lane:
         """A lane by its number, also one that another process made meanwhile."""

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 
 from taskmq.bell import readable
 from taskmq.transports.sqlite import forks
+from taskmq.transports.sqlite.pace import Pace, for_work
 from taskmq.transports.sqlite.store import Store
 from taskmq.transports.sqlite.wake import Watch, wait_for_change
-
-# Every commit wakes everybody who waits. At this distance (seconds) commits are answered together, so that
-# waiting for a result costs little while thousands of others are written.
-_TOGETHER = {"work": 0.001, "result": 0.005}
 
 
 class _Mine(threading.local):
     def __init__(self) -> None:
         self.watch: Watch | None = None
         self.seen: dict[str, tuple[int, int]] = {}
-        self.woken_at: dict[str, float] = {}
+        self.pace = for_work()
 
 
 class Waiter:
@@ -43,12 +39,25 @@ class Waiter:
         # An inherited descriptor would take the parent's events away.
         self.close()
 
-    def wait(self, timeout: float, fds: Sequence[int] = (), *, purpose: str = "work") -> bool:
+    def found_work(self) -> None:
+        """What this thread was woken for was there."""
+        self._mine.pace.found()
+
+    def wait(
+        self,
+        timeout: float,
+        fds: Sequence[int] = (),
+        *,
+        purpose: str = "work",
+        pace: Pace | None = None,
+    ) -> bool:
         """Until somebody else committed (True), one of `fds` is readable, or `timeout` seconds passed.
 
         Each `purpose` ("work", "result") has seen commits of its own: a wait for a result hides no work.
+        `pace` is the thread's own where none is given.
         """
         mine = self._mine
+        pace = mine.pace if pace is None else pace
         if mine.watch is None:
             mine.watch = Watch(f"{self._store.path}-wal")
         woken = False
@@ -62,10 +71,10 @@ class Waiter:
             woken = True
             return True
 
-        rest = mine.woken_at.get(purpose, 0.0) + _TOGETHER[purpose] - time.monotonic()
+        rest = pace.rest()
         if rest > 0 and readable(fds, min(rest, timeout)):
             return False
         wait_for_change(mine.watch, changed, timeout, fds)
         if woken:
-            mine.woken_at[purpose] = time.monotonic()
+            pace.woken()
         return woken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ import pytest
 
 from taskmq import App, Result
 from taskmq.errors import TransportUnavailable
-from tests.faults.worker.pids import states
 from tests.support.processes import Processes, processes
 from tests.support.waiting import wait_until
 
@@ -184,8 +184,6 @@ class Site:
 
             def outside() -> bool:
                 process.send_signal(signal.SIGSTOP)
-                # A thread that was inside a system call finishes it, which may be the one that locks.
-                wait_until(lambda: states(process.pid) == {"T"}, what="the stop of all threads")
                 try:
                     probe.transport.coordination.drop_duties("nobody")
                 except TransportUnavailable:
@@ -218,6 +216,26 @@ class Site:
     def close(self) -> None:
         if self._app is not None:
             self._app.close()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie that nobody reaps does not (reliability fact 14)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that live."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    found = [int(c) for t in threads for c in (t / "children").read_text().split()]
+    return [child for child in found if alive(child)]
+
+
+def kill(pid: int | str, number: signal.Signals = signal.SIGKILL) -> None:
+    os.kill(int(pid), number)
 
 
 @pytest.fixture

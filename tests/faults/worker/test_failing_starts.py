@@ -7,8 +7,7 @@ import pytest
 from taskmq import State
 from taskmq.pools.prefork import BOOT_ATTEMPTS
 from taskmq.worker.exits import EXIT_NO_CHILDREN
-from tests.faults.worker.conftest import Site
-from tests.faults.worker.pids import children, kill
+from tests.faults.worker.conftest import Site, children, kill
 from tests.support.waiting import wait_until
 
 # A spawned child imports the project, so it fails as at a missing library; a forked one at its first hook.

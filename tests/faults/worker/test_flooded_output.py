@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.faults.worker.conftest import Site
-from tests.faults.worker.pids import alive, children
+from tests.faults.worker.conftest import Site, alive, children
 from tests.support.waiting import wait_until
 
 MEBIBYTES = 100

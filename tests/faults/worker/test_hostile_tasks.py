@@ -6,8 +6,7 @@ import pytest
 
 from taskmq import State
 from taskmq.errors import TimeLimitExceeded
-from tests.faults.worker.conftest import Site
-from tests.faults.worker.pids import alive
+from tests.faults.worker.conftest import Site, alive
 from tests.support.waiting import wait_until
 
 TASKS = """

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.faults.worker.conftest import Site
-from tests.faults.worker.pids import children
+from tests.faults.worker.conftest import Site, children
 from tests.support.waiting import wait_until
 
 TASKS = 20_000

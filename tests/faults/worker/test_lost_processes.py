@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.worker.conftest import Site
-from tests.faults.worker.pids import alive, children, kill
+from tests.faults.worker.conftest import Site, alive, children, kill
 from tests.support.waiting import wait_until
 
 

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 
-from tests.faults.worker.conftest import Site
-from tests.faults.worker.pids import alive, children, kill
+from tests.faults.worker.conftest import Site, alive, children, kill
 from tests.support.waiting import wait_until
 
 

@@ -8,8 +8,7 @@ import signal
 import pytest
 
 from taskmq import State
-from tests.faults.worker.conftest import Site
-from tests.faults.worker.pids import alive, kill
+from tests.faults.worker.conftest import Site, alive, kill
 from tests.support.waiting import wait_until
 
 
