@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from taskmq.transports.sqlite import pace
 from taskmq.transports.sqlite.pace import Pace
 
 
@@ -12,7 +13,7 @@ from taskmq.transports.sqlite.pace import Pace
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, in a list so that a test can move it."""
     at = [100.0]
-    monkeypatch.setattr(pace.time, "monotonic", lambda: at[0])
+    monkeypatch.setattr(time, "monotonic", lambda: at[0])
     return at
 
 
