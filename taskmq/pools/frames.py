@@ -1,13 +1,15 @@
 """What travels between the coordinator and a pool child: length-prefixed frames, never pickle.
 
-A frame is a header (kind, length of meta, length of body), JSON meta and raw bytes. Bodies and
-results pass through as they are. What a child sends is checked: user code in it may have written
-anything to any descriptor, and no content may end the supervisor (I10).
+A frame is a header (kind, length of meta, length of body), meta and raw bytes. Bodies and results pass
+through as they are. What a child sends is checked, and is JSON but for the plain success: user code in it
+may have written anything to any descriptor, and no content may end the supervisor (I10). A job is marshalled,
+which takes a third of the time; a child trusts what its coordinator sends.
 """
 
 from __future__ import annotations
 
 import json
+import marshal
 import struct
 from collections.abc import Mapping
 from operator import attrgetter
@@ -110,8 +112,10 @@ def _decode(kind: int, text: bytes) -> Any:
     try:
         if kind == SUCCEEDED:
             return _PLAIN_SUCCESS.unpack(text)
+        if kind == JOB:
+            return marshal.loads(text)  # noqa: S302 - never from a child: its reader lets no JOB in
         return _loads(text.decode())
-    except (ValueError, RecursionError, struct.error) as exc:
+    except (ValueError, TypeError, EOFError, RecursionError, struct.error) as exc:
         raise DecodeError(f"no frame: {exc}") from None
 
 
@@ -141,7 +145,7 @@ _plain_of = attrgetter(*_PLAIN)
 
 
 def pack_job(job: Job) -> bytes:
-    """A job for a child. One list and one encoding: this is paid per task."""
+    """A job for a child. One tuple and one encoding: this is paid per task."""
     message = job.message
     meta = (
         job.number,
@@ -150,12 +154,17 @@ def pack_job(job: Job) -> bytes:
         job.soft_time_limit,
         job.time_limit,
         message.ack.value,
-        message.rate,
-        message.concurrency,
+        None if message.rate is None else tuple(message.rate),
+        None if message.concurrency is None else tuple(message.concurrency),
         dict(message.headers),
         _plain_of(message),
     )
-    return pack(JOB, meta, message.body)
+    try:
+        text = marshal.dumps(meta)
+    except ValueError:
+        # A value of a type of somebody's own: as JSON would write it.
+        text = marshal.dumps(_loads(_encode(meta)))
+    return _HEADER.pack(JOB, len(text), len(message.body)) + text + message.body
 
 
 def job_of(frame: Frame) -> Job:
