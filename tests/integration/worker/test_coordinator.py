@@ -389,7 +389,7 @@ def test_a_task_s_limits_are_its_message_s_else_its_own_else_the_worker_s(
 def test_arguments_and_results_are_not_logged(
     make_app: MakeApp, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="taskmq.task")
     app = make_app()
     echo = app.task(name="jobs.echo")(lambda text: text)
     echo.delay("canary-of-a-secret")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -95,3 +96,18 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 def taskmq(run: Run, shop: App) -> Run:
     """Run the command line on the shop."""
     return lambda *arguments: run("-A", "cli_shop", *arguments)
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """A worker command sets logging up for its process, which here is that of the tests."""
+    root = logging.getLogger()
+    named = [root, logging.getLogger("taskmq"), logging.getLogger("taskmq.task")]
+    handlers, levels = root.handlers[:], [log.level for log in named]
+    yield
+    for handler in root.handlers:
+        if handler not in handlers:
+            handler.close()
+    root.handlers[:] = handlers
+    for log, level in zip(named, levels, strict=True):
+        log.setLevel(level)

@@ -6,7 +6,6 @@ import logging
 import math
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,20 +39,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[WorkerOptions]:
 
     monkeypatch.setattr(taskmq.worker.worker, "Worker", Told)
     return seen
-
-
-@pytest.fixture(autouse=True)
-def _own_logging() -> Iterator[None]:
-    root = logging.getLogger()
-    named = [root, logging.getLogger("taskmq"), logging.getLogger("taskmq.task")]
-    handlers, levels = root.handlers[:], [log.level for log in named]
-    yield
-    for handler in root.handlers:
-        if handler not in handlers:
-            handler.close()
-    root.handlers[:] = handlers
-    for log, level in zip(named, levels, strict=True):
-        log.setLevel(level)
 
 
 @pytest.mark.parametrize(
