@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,13 +82,15 @@ class Completion:
 
 
 class Pool(ABC):
-    """`size` slots. Only the coordinator calls it, apart from `serve`."""
+    """`size` slots. Only the coordinator calls it, apart from `serve`, and from `take` and what it gives."""
 
     name: str = ""
     #: which of "soft", "hard", "terminate" it can enforce; the worker says at start what it cannot.
     enforces: frozenset[str] = frozenset()
     #: whether user code runs on the main thread, so that the coordinator needs a thread of its own.
     needs_main_thread: bool = False
+    #: whether user code runs on the thread that drives the coordinator, between its steps.
+    between_steps: bool = False
     #: seconds that runs it cannot stop have for their last lines, once they were told to end.
     exit_grace: float = 0.0
 
@@ -149,6 +151,13 @@ class Pool(ABC):
     def serve(self) -> None:
         """Run user code on the calling thread until `stop`; only where `needs_main_thread`."""
         raise NotImplementedError(f"pool {self.name} does not run on the main thread")
+
+    def take(self) -> Callable[[], None] | None:
+        """The run of a dispatched job that has not begun, for this thread; only where `between_steps`.
+
+        It counts as begun from here on. Nothing rings at its end: whoever called it polls.
+        """
+        return None
 
     def broken(self) -> str | None:
         """Why this pool gave up and can run nothing any more, or None."""

@@ -27,6 +27,10 @@ class Outbox:
         self._items.append(completion)
         self.wake()
 
+    def put_silently(self, completion: Completion) -> None:
+        """Add one for whoever takes next; `fd` says nothing of it."""
+        self._items.append(completion)
+
     def wake(self) -> None:
         """Make the descriptor readable; one byte is enough however many items follow."""
         # `take` clears the mark before it empties the queue, so an item that finds the mark set is

@@ -31,11 +31,13 @@ class SoftLimit:
     def __init__(self) -> None:
         self._error: type[BaseException] | None = None
 
-    def install(self) -> None:
-        """Take over the signal; handlers exist only on the main thread, elsewhere this does nothing."""
+    def install(self) -> bool:
+        """Take over the signal; False where that cannot be: handlers exist on the main thread only."""
         on_main = threading.current_thread() is threading.main_thread()
-        if SOFT_LIMIT_SIGNAL is not None and on_main:
-            signal.signal(SOFT_LIMIT_SIGNAL, self._on_signal)
+        if SOFT_LIMIT_SIGNAL is None or not on_main:
+            return False
+        signal.signal(SOFT_LIMIT_SIGNAL, self._on_signal)
+        return True
 
     def arm(self, error: type[BaseException]) -> None:
         """From now on the signal raises `error`."""

@@ -1,16 +1,16 @@
-"""The solo pool: one task at a time on the main thread of the worker's process.
+"""The solo pool: one task at a time on the main thread of the worker's process, between two steps.
 
-For debugging, and where a library insists on the main thread. The coordinator has a thread of its own,
-so leases are renewed while a task computes; code that holds the GIL longer than a lease still loses
-it. Hard limits and terminate are not enforced.
+For debugging, where a library insists on the main thread, and for very many short tasks. A keeper drives
+the coordinator while a task takes long, so leases are renewed while it computes; code that holds the GIL
+longer than a lease still loses it. Hard limits and terminate are not enforced.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
-from queue import SimpleQueue
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from taskmq.clock import Clock
@@ -27,47 +27,34 @@ if TYPE_CHECKING:
 
 
 class SoloPool(Pool):
-    """One slot, on the thread that calls `serve`."""
+    """One slot, on the thread that calls `start`, and then what `take` gives it."""
 
     name = "solo"
     enforces = frozenset({"soft"} if SOFT_LIMIT_SIGNAL is not None else ())
-    needs_main_thread = True
+    between_steps = True
 
     def __init__(self, app: App, *, clock: Clock) -> None:
         self.size = 1
         self._app = app
         self._clock = clock
         self._outbox = Outbox()
-        self._queue: SimpleQueue[tuple[Job, Control] | None] = SimpleQueue()
         self._soft = SoftLimit()
         self._handlers = Handlers()
         self._thread: int | None = None
+        self._limits = False
         self._number: int | None = None
         self._control: Control | None = None
+        self._next: tuple[Job, Control] | None = None
         self._soft_at: float | None = None
         self._ended: list[Completion] = []
-        # From the dispatch on: what the main thread has not begun yet it will begin.
         self._inside = False
         self._stopped = False
 
-    def serve(self) -> None:
-        """Run jobs until `stop`; on the main thread."""
-        self._soft.install()
+    def start(self) -> None:
+        """Make this thread the one that runs tasks."""
+        self._limits = self._soft.install()
         self._handlers.remember()
         self._thread = threading.get_ident()
-        self._outbox.wake()
-        while (run := self._queue.get()) is not None:
-            completion = self._soft.execute(self._app, *run)
-            self._inside = False
-            # Else the worker might not hear its signals any more.
-            self._handlers.restore()
-            self._outbox.put(completion)
-
-    def _report(self, progress: Completion) -> None:
-        whole(lambda: self._outbox.put(progress))
-
-    def start(self) -> None:
-        """Nothing to bring up: the slot is there once `serve` runs."""
 
     def free(self) -> int:
         return int(self._thread is not None and self._number is None)
@@ -77,11 +64,30 @@ class SoloPool(Pool):
 
     def dispatch(self, job: Job) -> None:
         self._number = job.number
-        self._inside = True
         self._control = Control(self._app, job.number, self._report)
-        if job.soft_time_limit is not None and SOFT_LIMIT_SIGNAL is not None:
+        self._next = (job, self._control)
+
+    def take(self) -> Callable[[], None] | None:
+        if self._next is None:
+            return None
+        job, control = self._next
+        self._next = None
+        self._inside = True
+        if job.soft_time_limit is not None and self._limits:
             self._soft_at = self._clock.monotonic() + job.soft_time_limit
-        self._queue.put((job, self._control))
+        return partial(self._run, job, control)
+
+    def _run(self, job: Job, control: Control) -> None:
+        try:
+            completion = self._soft.execute(self._app, job, control)
+        finally:
+            self._inside = False
+        # Else the worker might not hear its signals any more.
+        self._handlers.restore()
+        self._outbox.put_silently(completion)
+
+    def _report(self, progress: Completion) -> None:
+        whole(lambda: self._outbox.put(progress))
 
     def poll(self) -> list[Completion]:
         ended, self._ended = self._ended, []
@@ -117,7 +123,7 @@ class SoloPool(Pool):
 
     def stop(self, *, hand_back: bool) -> None:
         self._stopped = True
-        self._queue.put(None)
+        self._next = None
         if self._number is not None:
             self._ended += abandoned((self._number,), hand_back=hand_back)
         self._number = self._control = self._soft_at = None

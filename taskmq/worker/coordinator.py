@@ -4,7 +4,8 @@
     dispatch what started → renew leases → commands, heartbeat, duties, events → wait
 
 `step` is one turn of the loop without waiting, so that tests drive the real thing with a clock of their
-own; `taskmq.worker.loop` waits between steps. One thread calls it; only `stop` may come from others.
+own; `taskmq.worker.loop` waits between steps. One thread at a time drives it (`taskmq.worker.baton` where
+there are two); only `stop` may come from others.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Coordinator:
         # Whether the bell may have rung since it was last listened to; the loop's wait says so.
         self.heard = True
         self._listen_at = 0.0
+        self._closed = False
         # Called once when draining begins.
         self.on_draining: Callable[[], object] | None = None
         self.held = Holding()
@@ -127,7 +129,10 @@ class Coordinator:
         return happened
 
     def close(self) -> None:
-        """Stop the pool and leave; what is still held comes back when its lease ends."""
+        """Stop the pool and leave; what is still held comes back when its lease ends. Once is enough."""
+        if self._closed:
+            return
+        self._closed = True
         self.pool.stop(hand_back=True)
         self.events.add(kinds.WORKER_OFFLINE, reason=self.ladder.reason)
         if self.link.fatal is None:

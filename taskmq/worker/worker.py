@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
-import threading
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from taskmq.errors import ConfigError, TransportCorrupt, TransportError
 from taskmq.hooks import WorkerEvent
-from taskmq.worker import loop
+from taskmq.worker import beside, between, loop
 from taskmq.worker.banner import banner, unenforceable
 from taskmq.worker.building import build_pool
 from taskmq.worker.coordinator import Coordinator
-from taskmq.worker.exits import EXIT_CORRUPT, EXIT_FAILED, EXIT_USAGE
+from taskmq.worker.exits import EXIT_CORRUPT, EXIT_USAGE
 from taskmq.worker.naming import unique_name
 from taskmq.worker.options import WorkerOptions, default_name
+from taskmq.worker.parting import on_main_thread, part
 from taskmq.worker.rules import resolve
 from taskmq.worker.signals import signals_to
 
@@ -24,11 +22,6 @@ if TYPE_CHECKING:
     from taskmq.app import App
 
 log = logging.getLogger("taskmq.worker")
-
-# How long the main thread has to return once the coordinator is done, where tasks run on it.
-_MAIN_THREAD_GRACE = 2.0
-# How often leases are looked at meanwhile.
-_KEEP_EVERY = 0.1
 
 
 class Worker:
@@ -80,13 +73,10 @@ class Worker:
             log.warning("%s", line, extra={"event": "pool.cannot_enforce"})
         with signals_to(coordinator.bell):
             hooks.worker_ready.send(event)
-            if coordinator.pool.needs_main_thread:
-                code = self._run_beside(coordinator)
-            else:
-                code = loop.run(coordinator)
+            code = _run(coordinator)
         hooks.worker_stopped.send(event)
         log.info("stopped", extra={"event": "worker.stopped", "exit_code": code})
-        _part(coordinator, code)
+        part(coordinator, code)
         return code
 
     def prepare(self) -> Coordinator:
@@ -110,79 +100,11 @@ class Worker:
             self.coordinator.stop(self._stop_asked)
         return self.coordinator
 
-    def _run_beside(self, coordinator: Coordinator) -> int:
-        """Tasks get this thread, the coordinator one of its own."""
-        beside = _Beside(coordinator, may_exit=_on_main_thread())
-        beside.start()
-        failed = False
-        try:
-            coordinator.pool.serve()
-        except BaseException:
-            # A task stopped the loop itself, say; nothing can run here any more.
-            log.critical("the pool's main thread failed", exc_info=True)
-            failed = True
-        beside.main_thread_is_back.set()
-        coordinator.stop("its main thread ended", at_once=True)
-        beside.join()
-        return EXIT_FAILED if failed else beside.code
 
-
-class _Beside(threading.Thread):
-    """The coordinator's thread. Ends the process when a task keeps the main one after its hand-back."""
-
-    def __init__(self, coordinator: Coordinator, *, may_exit: bool) -> None:
-        super().__init__(name="taskmq-coordinator", daemon=True)
-        self.code = EXIT_FAILED
-        self.main_thread_is_back = threading.Event()
-        self._coordinator = coordinator
-        self._may_exit = may_exit
-
-    def run(self) -> None:
-        try:
-            self.code = loop.run(self._coordinator)
-        except BaseException:
-            log.critical("the coordinator failed", exc_info=True)
-            self._coordinator.pool.stop(hand_back=False)
-        pool = self._coordinator.pool
-        grace = pool.exit_grace if pool.unstopped() else _MAIN_THREAD_GRACE
-        if not self._wait(grace) and self._may_exit:
-            _exit_with_tasks(self._coordinator, self.code)
-
-    def _wait(self, seconds: float) -> bool:
-        """For the main thread, keeping what is not handed back yet."""
-        end = self._coordinator.clock.monotonic() + seconds
-        while (left := end - self._coordinator.clock.monotonic()) > 0:
-            if self.main_thread_is_back.wait(min(left, _KEEP_EVERY)):
-                return True
-            self._coordinator.keep()
-        return self.main_thread_is_back.is_set()
-
-
-def _on_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
-
-
-def _part(coordinator: Coordinator, code: int) -> None:
-    """Hand back what the pool could not stop: once it is over, else together with the process."""
-    if not coordinator.pool.unstopped():
-        coordinator.hand_back()
-    elif _on_main_thread():
-        _exit_with_tasks(coordinator, code)
-    else:
-        # Whoever runs a worker on a thread goes on, and so does the task: its lease has to end.
-        log.warning("a task goes on in a worker that has stopped; its message is not handed back")
-
-
-def _exit_with_tasks(coordinator: Coordinator, code: int) -> NoReturn:
-    """End the process while tasks run in it. Their messages go back at the last moment."""
-    log.warning("a task that cannot be stopped still runs; the process exits now")
-    logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass  # a task closed it
-    try:
-        coordinator.hand_back()
-    finally:
-        os._exit(code)
+def _run(coordinator: Coordinator) -> int:
+    pool = coordinator.pool
+    if pool.between_steps:
+        return between.run(coordinator, may_exit=on_main_thread())
+    if pool.needs_main_thread:
+        return beside.run(coordinator, may_exit=on_main_thread())
+    return loop.run(coordinator)

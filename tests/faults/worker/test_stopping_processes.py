@@ -86,6 +86,20 @@ def test_a_second_signal_or_quit_is_now(site: Site, numbers: tuple[signal.Signal
     assert result.state is State.QUEUED
 
 
+def test_a_second_signal_while_a_task_has_the_main_thread_ends_the_process_under_it(
+    site: Site,
+) -> None:
+    site.settings["lease"] = 30.0
+    worker = site.worker("a", pool="solo", concurrency=1, drain_timeout=60)
+    result = site.submit("nap", "one", 30)
+    site.started("one")
+    kill(worker.pid, signal.SIGTERM)
+    wait_until(lambda: "event=worker.draining" in site.log(worker), what="draining")
+    kill(worker.pid, signal.SIGTERM)
+    assert worker.wait(5) == 0
+    assert result.state is State.QUEUED
+
+
 @pytest.mark.parametrize("pool", ["threads", "solo"])
 def test_a_task_that_cannot_be_killed_does_not_keep_its_worker(site: Site, pool: str) -> None:
     site.settings["lease"] = 30.0

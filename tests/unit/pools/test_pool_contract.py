@@ -6,13 +6,14 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
 
 import pytest
 
 from taskmq import App, Context
 from taskmq.pools.asyncio_pool import AsyncioPool
-from taskmq.pools.base import Ending, Pool
+from taskmq.pools.base import Ending, Job, Pool
 from taskmq.pools.child import ChildSettings
 from taskmq.pools.inline import InlinePool
 from taskmq.pools.prefork import PreforkPool
@@ -20,6 +21,32 @@ from taskmq.pools.solo import SoloPool
 from taskmq.pools.threads import ThreadsPool
 from tests.support.waiting import wait_until
 from tests.unit.pools.jobs import Driver, job_of
+
+
+class ServedSolo(SoloPool):
+    """Runs what is dispatched on a thread of its own: the test's thread plays the coordinator."""
+
+    def __init__(self, app: App) -> None:
+        super().__init__(app, clock=app.clock)
+        self._taken: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def _serve(self) -> None:
+        while (run := self._taken.get()) is not None:
+            run()
+
+    def start(self) -> None:
+        threading.Thread(target=self._serve, daemon=True).start()
+        # The slot is that of the thread that starts it.
+        self._taken.put(super().start)
+
+    def dispatch(self, job: Job) -> None:
+        super().dispatch(job)
+        self._taken.put(self.take())
+
+    def stop(self, *, hand_back: bool) -> None:
+        super().stop(hand_back=hand_back)
+        self._taken.put(None)
+
 
 POOLS = ("prefork", "threads", "solo", "asyncio", "inline")
 
@@ -35,7 +62,7 @@ def make(name: str, app: App, size: int) -> Pool:
     if name == "threads":
         return ThreadsPool(app, size, clock=app.clock)
     if name == "solo":
-        return SoloPool(app, clock=app.clock)
+        return ServedSolo(app)
     if name == "asyncio":
         return AsyncioPool(app, size, clock=app.clock)
     return InlinePool(app, size)
@@ -142,6 +169,8 @@ def test_a_descriptor_is_readable_when_there_is_something_to_poll(app: App, driv
     if driver.pool.name == "inline":
         assert driver.pool.fds() == ()
         return
+    if driver.pool.between_steps:
+        pytest.skip("whoever ran the job knows that it has ended")
     task = app.task(name="jobs.pid")(os.getpid)
     job = started(driver).dispatch(job_of(app, task))
     rounds = 0
