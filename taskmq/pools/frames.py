@@ -147,7 +147,7 @@ _plain_of = attrgetter(*_PLAIN)
 def pack_job(job: Job) -> bytes:
     """A job for a child. One tuple and one encoding: this is paid per task."""
     message = job.message
-    meta = (
+    meta: Any = (
         job.number,
         job.deliveries,
         job.worker,

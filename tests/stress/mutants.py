@@ -98,7 +98,7 @@ def select_then_update() -> None:
         if request is None or self._idle(request):
             return Turn(lost=lost)
         seen = _look(self, request)
-        if seen._ended:
+        if seen._taking.ended:
             # What expired at the heads has to be written at once, or it would be met for ever.
             return replace(turn(self, (), request), lost=lost)
         time.sleep(random.uniform(0, _WINDOW))
@@ -128,8 +128,8 @@ def _look(transport: SQLiteTransport, request: ReserveRequest) -> Claim:
 
 
 def _take(tx: Tx, seen: Claim) -> None:
-    hold = claim._HOLD.replace("INSERT INTO", "INSERT OR REPLACE INTO")
-    for row in seen._held:
+    hold = taking._HOLD.replace("INSERT INTO", "INSERT OR REPLACE INTO")
+    for row in seen._taking._rows:
         seq = row[0]
         for table in ("ready", "scheduled"):
             tx.execute(f"DELETE FROM {table} WHERE seq = ?", (seq,))

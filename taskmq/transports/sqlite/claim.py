@@ -1,52 +1,30 @@
-"""One reserve: which message next is policy's word, fetching and writing is done here (G1, P2, P3, P8).
-
-Every row that is met is dealt with at once, in the transaction: taken, ended because it expired or was
-revoked, buried, or set aside until its rate token. So a look at the heads afterwards never meets it again.
-"""
+"""One reserve: which message next is policy's word, fetching is done here (G1, P2, P3, P8); see `taking`."""
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
-from taskmq.errors import DecodeError
-from taskmq.failpoints import Failpoint, failpoint
-from taskmq.message import Delivery, Message
-from taskmq.policy import endings
+from taskmq.message import Delivery
 from taskmq.policy.bands import Window, local_first
-from taskmq.states import State
 from taskmq.transports.base import ReserveRequest
-from taskmq.transports.sqlite.catalog import NO_LANES, Lane
+from taskmq.transports.sqlite.catalog import NO_LANES
 from taskmq.transports.sqlite.due import any_due, promote
-from taskmq.transports.sqlite.endings import end
 from taskmq.transports.sqlite.heads import Level, open_lanes, top_level
 from taskmq.transports.sqlite.leases import start_one
-from taskmq.transports.sqlite.mending import Malformed
-from taskmq.transports.sqlite.places import DELETE_READY, schedule
 from taskmq.transports.sqlite.rates import Rates
 from taskmq.transports.sqlite.rotation import Rotation
-from taskmq.transports.sqlite.rows import M_COLUMNS, UNREADABLE, Place, salvage, to_message
-from taskmq.transports.sqlite.times import micros
+from taskmq.transports.sqlite.taking import ROW_COLUMNS, Taken, Taking
 from taskmq.transports.sqlite.tx import Tx
-
-log = logging.getLogger("taskmq.sqlite")
 
 # Messages ended in one transaction because they expired at a head: some 10 ms. The next turn goes on.
 ENDED_PER_TURN = 256
 # Once a head was found expired, many behind it are likely to be.
 _MORE_ROWS = 32
 
-# A message that cannot be read is tried again after so long (microseconds).
-_READ_AGAIN = 60_000_000
-
-_PLACE_WIDTH = len(Place._fields)
 _FETCH = (
-    "SELECT r.seq, r.lane, r.npri, r.visible_at, r.deliveries, r.yields, r.yieldable, r.expires_at, "  # noqa: S608
-    f"r.keyed, {M_COLUMNS} FROM ready r CROSS JOIN message m ON m.seq = r.seq "
+    f"SELECT {ROW_COLUMNS} FROM ready r CROSS JOIN message m ON m.seq = r.seq "  # noqa: S608
     "WHERE r.lane = ? AND r.npri = ? ORDER BY r.visible_at, r.seq LIMIT ?"
 )
 # The same of the highest band of a lane: one statement instead of two, for a worker of one queue.
@@ -54,16 +32,6 @@ _FETCH_TOP = _FETCH.replace(
     "r.npri = ?",
     "r.npri = (SELECT npri FROM ready WHERE lane = ? AND npri BETWEEN ? AND ? ORDER BY npri LIMIT 1)",
 )
-_HOLD = (
-    "INSERT INTO reserved(seq, token, worker, reserved_at, lease_until, lease, started_at, lane, npri, "
-    "visible_at, deliveries, yields, yieldable, expires_at, keyed) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-
-class _Met(NamedTuple):
-    place: Place
-    message: Message
 
 
 class Claim:
@@ -75,12 +43,13 @@ class Claim:
         self._budget = request.budget
         self._lanes = NO_LANES
         self._rates = Rates(tx)
-        self._ended = 0
-        self._held: list[tuple[Any, ...]] = []
-        self._lease = micros(request.lease)
-        self._lease_until = tx.now + self._lease
-        self.deliveries: list[Delivery] = []
+        self._taking = Taking(tx, request, self._rates)
         self.refused: list[Delivery] = []
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """What is held now: new ones, and those of `waiting` that started."""
+        return self._taking.deliveries
 
     def run(self) -> None:
         """Carry it out; the result is in `deliveries` and `refused`."""
@@ -90,12 +59,7 @@ class Claim:
         self._lanes = open_lanes(self._tx, self._request.queues)
         self._fill_slots()
         self._fill_room()
-        if len(self._held) == 1:
-            self._tx.execute(_HOLD, self._held[0])
-            failpoint(Failpoint.IN_CLAIM)
-        elif self._held:
-            self._tx.executemany(_HOLD, self._held)
-            failpoint(Failpoint.IN_CLAIM)
+        self._taking.save()
         self._rates.save()
 
     def _fill_slots(self) -> None:
@@ -140,12 +104,12 @@ class Claim:
         if started is None:
             self.refused.append(local)
             return 0
-        self.deliveries.append(started)
+        self._taking.deliveries.append(started)
         self._budget = self._budget.take(local.effective)
         return 1
 
     def _spent(self) -> bool:
-        if self._ended < ENDED_PER_TURN:
+        if self._taking.ended < ENDED_PER_TURN:
             return False
         self._tx.more = True
         return True
@@ -167,25 +131,26 @@ class Claim:
     def _take(self, level: Level, count: int, *, start: bool) -> int:
         """Take up to `count` of this level, its queues in rotation; how many there were."""
         effective, sources, known = level
+        keep = self._taking.keep
         if len(sources) == 1:
             (only,) = sources.values()
-            rows = self._next(only, count, effective, start=start, known=known)
-            for met in rows:
-                self._hold(met, effective, start=start)
-            return len(rows)
+            taken = self._next(only, count, effective, start=start, known=known)
+            for one in taken:
+                keep(one)
+            return len(taken)
         rotation = Rotation(self._tx)
         picks = rotation.pick(self._request.queues, sources, count)
-        rows_of = {
+        of_queue = {
             queue: self._next(sources[queue], picks.count(queue), effective, start=start)
             for queue in dict.fromkeys(picks)
         }
-        taken = 0
+        held = 0
         for queue in picks:
-            if rows_of[queue]:
-                self._hold(rows_of[queue].pop(0), effective, start=start)
-                taken += 1
+            if of_queue[queue]:
+                keep(of_queue[queue].pop(0))
+                held += 1
         rotation.save()
-        return taken
+        return held
 
     def _next(
         self,
@@ -195,12 +160,13 @@ class Claim:
         *,
         start: bool,
         known: list[Any] | None = None,
-    ) -> list[_Met]:
+    ) -> list[Taken]:
         """The next messages of one queue at one level, out of ready and past every check.
 
         `known` are the first rows, where they are known already.
         """
-        found: list[_Met] = []
+        found: list[Taken] = []
+        take = self._taking.take
         limit = count
         while len(found) < count and not self._spent():
             rows = self._rows(sources, limit, effective) if known is None else known
@@ -210,8 +176,8 @@ class Claim:
             for row in rows:
                 if len(found) == count or self._spent():
                     break
-                if self._is_open(row[1]) and (passed := self._check(row, start=start)):
-                    found.append(passed)
+                if self._is_open(row[1]) and (taken := take(row, effective, start=start)):
+                    found.append(taken)
             limit = count - len(found) + _MORE_ROWS
         return found
 
@@ -249,132 +215,6 @@ class Claim:
         aging = self._request.aging
         assert aging is not None
         return aging.effective(-row[2], row[3] / 1_000_000, self._tx.time) == effective
-
-    def _check(self, row: Any, *, start: bool) -> _Met | None:
-        """Take a row out of ready; None when it ended, died or was set aside instead."""
-        tx = self._tx
-        place = Place._make(row[:_PLACE_WIDTH])
-        tx.execute(DELETE_READY, (place.lane, place.npri, place.visible_at, place.seq))
-        try:
-            if not place.sound:
-                raise Malformed(f"it waits at {place!r:.200}")
-            message = to_message(row[_PLACE_WIDTH:], tx.names_of)
-        except Malformed as exc:
-            self._bury(place, row[_PLACE_WIDTH:], exc)
-            return None
-        except UNREADABLE:
-            self._put_off(place)
-            return None
-        lane = tx.lane(place.lane)
-        if place.expires_at is not None and place.expires_at <= tx.now:
-            self._end(place, message, endings.expired(message, **tx.ending()))
-        elif tx.any_revoked and (reason := tx.revocation(message.task_id)) is not None:
-            self._end(place, message, endings.revoked(message, reason, **tx.ending()))
-        elif place.deliveries >= message.max_deliveries:
-            how = endings.dead(message, place.deliveries, **tx.ending())
-            self._end(place, message, how, reason=endings.CRASH_LOOP)
-        elif lane.rate_key is None or self._has_token(place, message, lane, start=start):
-            return _Met(place, message)
-        return None
-
-    def _end(self, place: Place, message: Message, how: endings.Ended, *, reason: str = "") -> None:
-        self._ended += 1
-        end(
-            self._tx,
-            place.seq,
-            message,
-            how,
-            reason=reason,
-            deliveries=place.deliveries,
-            yields=place.yields,
-        )
-
-    def _has_token(self, place: Place, message: Message, lane: Lane, *, start: bool) -> bool:
-        """Whether it may go on now; else it is booked and set aside (P8)."""
-        if not start and self._rates.has_token(lane):
-            return True
-        assert message.rate is not None
-        if lane.booked:
-            # Its lane is open, and its start closes it.
-            started = self._rates.start_booked(message.rate.key)
-            assert started
-            return True
-        at = self._rates.take(message.rate.key, message.rate.interval)
-        if at <= self._tx.now:
-            return True
-        schedule(self._tx, place._replace(lane=self._tx.booked_lane(place.lane)), at)
-        return False
-
-    def _bury(self, place: Place, row: Any, fault: Malformed) -> None:
-        """A row no version wrote ends as a dead letter with what is left of it (row 33)."""
-        try:
-            message = salvage(row, self._tx.names_of)
-        except UNREADABLE:
-            self._put_off(place)
-            return
-        if not place.sound:
-            place = place._replace(deliveries=0, yields=0, expires_at=None)
-        # A dead letter is found by its queue, and the place's lane is one that exists.
-        self._tx.execute("UPDATE message SET lane = ? WHERE seq = ?", (place.lane, place.seq))
-        message = replace(message, queue=self._tx.lane(place.lane).queue)
-        error = DecodeError(f"the stored message is malformed: {fault}")
-        log.error(
-            "message %d is malformed and buried; the others go on: %s",
-            place.seq,
-            fault,
-            extra={"action": "bad-row"},
-        )
-        how = endings.end(message, State.DEAD, error, **self._tx.ending())
-        self._end(place, message, how, reason=endings.UNREADABLE)
-
-    def _put_off(self, place: Place) -> None:
-        """A row this version cannot read waits for one that can; it must not stop the queue."""
-        schedule(self._tx, place, self._tx.now + _READ_AGAIN)
-        self._ended += 1
-        log.exception(
-            "message %d cannot be read and is put off; the others go on",
-            place.seq,
-            extra={"action": "bad-row"},
-        )
-
-    def _hold(self, met: _Met, effective: int, *, start: bool) -> None:
-        tx = self._tx
-        place = met.place
-        # From the system, not the injected generator: a forked copy of that would repeat tokens.
-        token = int.from_bytes(os.urandom(8), "big") >> 2
-        self._held.append(
-            (
-                place.seq,
-                token,
-                self._request.worker,
-                tx.now,
-                self._lease_until,
-                self._lease,
-                tx.now if start else None,
-                place.lane,
-                place.npri,
-                place.visible_at,
-                place.deliveries + 1,
-                place.yields,
-                place.yieldable,
-                place.expires_at,
-                place.keyed,
-            )
-        )
-        self.deliveries.append(
-            Delivery(
-                message=met.message,
-                token=token,
-                seq=place.seq,
-                visible_at=place.visible_at / 1_000_000,
-                lease_until=self._lease_until / 1_000_000,
-                deliveries=place.deliveries + 1,
-                yields=place.yields,
-                yieldable=bool(place.yieldable),
-                effective=effective,
-                started=start,
-            )
-        )
 
 
 def _place_key(row: Any) -> tuple[int, int]:
