@@ -122,6 +122,10 @@ class Pool(ABC):
     def fds(self) -> Sequence[int]:
         """File descriptors that become readable when `poll` has something."""
 
+    def ready(self) -> bool:
+        """Whether `poll` has something now, where that can be told for less than a wait costs."""
+        return False
+
     @abstractmethod
     def next_timer(self) -> float | None:
         """Monotonic time of the next limit or respawn `poll` must see to, if any."""

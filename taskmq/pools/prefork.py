@@ -67,6 +67,8 @@ class PreforkPool(Pool):
         self._idle: list[Child] = []
         self._by_job: dict[int, Child] = {}
         self._ended: list[Completion] = []
+        # What `ready` found, for the next look.
+        self._events: list[tuple[selectors.SelectorKey, int]] = []
         self._failures = 0
         self._retry_at: float | None = None
         self._ever_ready = False
@@ -82,6 +84,8 @@ class PreforkPool(Pool):
         return len(self._idle)
 
     def up(self) -> bool:
+        if self._idle or self._by_job:
+            return True
         return any(c.phase is Phase.READY for c in self._children.values())
 
     def dispatch(self, job: Job) -> None:
@@ -121,8 +125,13 @@ class PreforkPool(Pool):
         ended, self._ended = self._ended, []
         return ended
 
+    def ready(self) -> bool:
+        self._events = self._selector.select(0)
+        return bool(self._events)
+
     def _look(self) -> None:
-        for key, mask in self._selector.select(0):
+        events, self._events = self._events or self._selector.select(0), []
+        for key, mask in events:
             child: Child = key.data
             if child.phase is Phase.GONE:
                 continue

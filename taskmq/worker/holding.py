@@ -42,7 +42,8 @@ class Holding:
 
     def begin(self, delivery: Delivery, *, started_at: float) -> Running:
         """A delivery goes to the pool, under a number of its own."""
-        self._unstarted.remove(delivery.seq)
+        if self._unstarted:
+            self._unstarted.remove(delivery.seq)
         self._next_number += 1
         running = Running(self._next_number, delivery, started_at)
         self.running[running.number] = running

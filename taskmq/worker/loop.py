@@ -28,7 +28,7 @@ def run(coordinator: Coordinator) -> int:
 
 def wait(coordinator: Coordinator) -> None:
     """Wait for news: of the pool, of the transport, a signal, or the time of the next thing to do."""
-    if coordinator.stage is Stage.STOPPED:
+    if coordinator.stage is Stage.STOPPED or coordinator.pool.ready():
         return
     clock, link = coordinator.clock, coordinator.link
     now = clock.monotonic()

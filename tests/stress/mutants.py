@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from taskmq.policy.reaping import LeaseWatch
 from taskmq.transports.base import Outcome, ReserveRequest, Turn, Verb
-from taskmq.transports.sqlite import SQLiteTransport, claim, leases, reaping, settle
+from taskmq.transports.sqlite import SQLiteTransport, leases, reaping, settle, taking
 from taskmq.transports.sqlite.claim import Claim
 from taskmq.transports.sqlite.tx import Tx
 
