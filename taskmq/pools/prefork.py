@@ -20,16 +20,13 @@ from taskmq.pools.base import Completion, Ending, Job, Pool
 from taskmq.pools.child import ChildSettings
 from taskmq.pools.launch import fork_child, spawn_child
 from taskmq.pools.prefork_child import Child, Phase
+from taskmq.pools.starts import Starts
 
 if TYPE_CHECKING:
     from taskmq.app import App
 
 log = logging.getLogger("taskmq.pool")
 
-FIRST_BACKOFF = 1.0
-LAST_BACKOFF = 30.0
-# Attempts before the pool gives up, as long as no child ever started.
-BOOT_ATTEMPTS = 5
 # A child that has not said it is ready by then is stuck in an import.
 START_TIMEOUT = 60.0
 # A child that was told to leave is killed when its exit hooks take longer.
@@ -69,11 +66,8 @@ class PreforkPool(Pool):
         self._ended: list[Completion] = []
         # What `ready` found, for the next look.
         self._events: list[tuple[selectors.SelectorKey, int]] = []
-        self._failures = 0
-        self._retry_at: float | None = None
-        self._ever_ready = False
+        self._starts = Starts(clock)
         self._stopped = False
-        self._broken: str | None = None
 
     # -- the seam ---------------------------------------------------------------------------------
 
@@ -149,7 +143,7 @@ class PreforkPool(Pool):
             return [key.fd for key in self._selector.get_map().values()]
 
     def next_timer(self) -> float | None:
-        times = [] if self._retry_at is None else [self._retry_at]
+        times = [] if self._starts.retry_at is None else [self._starts.retry_at]
         for child in self._children.values():
             if child.phase is Phase.STARTING:
                 times.append(child.started_at + START_TIMEOUT)
@@ -178,7 +172,7 @@ class PreforkPool(Pool):
 
     def stop(self, *, hand_back: bool) -> None:
         self._stopped = True
-        self._retry_at = None
+        self._starts.retry_at = None
         for child in list(self._children.values()):
             if child.job is not None and hand_back:
                 child.kill(Ending.HANDED_BACK, "the worker stopped while it ran")
@@ -193,7 +187,7 @@ class PreforkPool(Pool):
         self._selector.close()
 
     def broken(self) -> str | None:
-        return self._broken
+        return self._starts.broken
 
     def pids(self) -> list[int]:
         return list(self._children)
@@ -205,13 +199,9 @@ class PreforkPool(Pool):
 
     def _fill(self) -> None:
         """Start the children that are missing; only one at a time while starts fail."""
-        if self._broken is not None:
-            return
-        present = sum(c.phase is not Phase.LEAVING for c in self._children.values())
-        missing = self.size - present
-        if self._failures:
-            starting = any(c.phase is Phase.STARTING for c in self._children.values())
-            missing = 0 if starting else min(1, missing)
+        phases = [c.phase for c in self._children.values()]
+        missing = self.size - sum(phase is not Phase.LEAVING for phase in phases)
+        missing = self._starts.allowed(missing, starting=Phase.STARTING in phases)
         for _ in range(missing):
             if not self._start_child():
                 return
@@ -224,7 +214,7 @@ class PreforkPool(Pool):
                 siblings = [c.sock.fileno() for c in self._children.values()]
                 started = fork_child(self._app, self._settings, siblings)
         except OSError as exc:
-            self._start_failed(f"could not be started: {exc}")
+            self._starts.failed(f"could not be started: {exc}")
             return False
         child = Child(started.pid, started.sock, started.process, self._clock.monotonic())
         self._children[child.pid] = child
@@ -233,31 +223,12 @@ class PreforkPool(Pool):
             self._selector.register(child.pidfd, selectors.EVENT_READ, child)
         return True
 
-    def _start_failed(self, how: str) -> None:
-        if self._retry_at is not None:
-            return  # one of several that failed together
-        self._failures += 1
-        if not self._ever_ready and self._failures >= BOOT_ATTEMPTS:
-            self._broken = f"no pool child starts: it {how}, {self._failures} times"
-            return
-        delay = min(LAST_BACKOFF, FIRST_BACKOFF * 2 ** (self._failures - 1))
-        self._retry_at = self._clock.monotonic() + delay
-        log.error(
-            "a pool child %s before it was ready; the next is tried in %g s",
-            how,
-            delay,
-            extra={"event": "child.start_failed", "failures": self._failures},
-        )
-
     def _ready(self, child: Child) -> None:
         if child.phase is not Phase.STARTING:
             return
         child.phase = Phase.READY
-        self._ever_ready = True
         self._idle.append(child)
-        if self._failures:
-            self._failures = 0
-            self._retry_at = None
+        if self._starts.succeeded():
             self._fill()
 
     def _lost(self, child: Child) -> None:
@@ -278,7 +249,7 @@ class PreforkPool(Pool):
         if phase is Phase.LEAVING or self._stopped:
             return
         if phase is Phase.STARTING:
-            self._start_failed(how)
+            self._starts.failed(how)
         elif child.forced is None:
             log.warning(
                 "pool child %d %s",
@@ -286,7 +257,7 @@ class PreforkPool(Pool):
                 how,
                 extra={"event": "child.lost", "child": child.pid},
             )
-        if self._retry_at is None:
+        if self._starts.retry_at is None:
             self._fill()
 
     # -- pipes ------------------------------------------------------------------------------------
@@ -355,9 +326,11 @@ class PreforkPool(Pool):
             or bool(meta.get("leaky"))
         )
 
+    # -- time -------------------------------------------------------------------------------------
+
     def _timed(self) -> bool:
         """Whether any child has to be looked at by the clock, or for lack of a pidfd."""
-        return self._retry_at is not None or any(
+        return self._starts.retry_at is not None or any(
             child.hard_at is not None
             or child.soft_at is not None
             or child.pidfd is None
@@ -365,14 +338,12 @@ class PreforkPool(Pool):
             for child in self._children.values()
         )
 
-    # -- time -------------------------------------------------------------------------------------
-
     def _timed_work(self) -> None:
         if not self._timed():
             return
         now = self._clock.monotonic()
-        if self._retry_at is not None and self._retry_at <= now:
-            self._retry_at = None
+        if self._starts.retry_at is not None and self._starts.retry_at <= now:
+            self._starts.retry_at = None
             self._fill()
         for child in list(self._children.values()):
             if child.pidfd is None and child.ended():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from taskmq import State
-from taskmq.pools.prefork import BOOT_ATTEMPTS
+from taskmq.pools.starts import BOOT_ATTEMPTS
 from taskmq.worker.exits import EXIT_NO_CHILDREN
 from tests.faults.worker.conftest import Site, children, kill
 from tests.support.waiting import wait_until
@@ -31,8 +31,8 @@ if {spawned}:
 PAUSES = """
 import os
 os.environ["PARENT"] = str(os.getpid())
-import taskmq.pools.prefork as prefork
-prefork.FIRST_BACKOFF, prefork.LAST_BACKOFF = 0.05, {longest}
+import taskmq.pools.starts as starts
+starts.FIRST_BACKOFF, starts.LAST_BACKOFF = 0.05, {longest}
 """
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from taskmq import App
 from taskmq.clock import FakeClock
-from taskmq.pools import prefork
+from taskmq.pools import starts
 from taskmq.pools.base import Ending, Pool
 from taskmq.pools.child import ChildSettings
 from taskmq.pools.child_process import memory_kib
@@ -325,7 +325,7 @@ def test_failing_starts_back_off_one_at_a_time_and_give_up_at_boot(
     driver = start(4, clock=clock)
     pool = driver.pool
     waits = []
-    for _ in range(prefork.BOOT_ATTEMPTS - 1):
+    for _ in range(starts.BOOT_ATTEMPTS - 1):
         at = wait_until(lambda: (driver.poll() and retry_at(pool)) or 0.0)
         waits.append(round(at - clock.monotonic()))
         assert pool.free() == 0
