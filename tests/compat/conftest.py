@@ -14,6 +14,7 @@ from taskmq import testing
 from taskmq.clock import FakeClock
 from taskmq.compat import Celery, _state
 from taskmq.testing import VirtualWorker
+from tests.compat.noted import hear
 
 MakeApp = Callable[..., Celery]
 MakeWorker = Callable[..., VirtualWorker]
@@ -59,3 +60,9 @@ def make_worker() -> Iterator[MakeWorker]:
             return stack.enter_context(testing.worker(app.engine, **options))
 
         yield make
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """What the signals of a run were sent with, in order."""
+    return hear(monkeypatch)
