@@ -23,7 +23,8 @@ _IN_NONBLOCK, _IN_CLOEXEC = 0o4000, 0o2000000
 _EVENT = struct.Struct("iIII")
 _PAUSES = (0.001, 0.005, 0.02)
 # The bell rings while the log is written, and the commit counts some microseconds after its last page. So a
-# bell that brought nothing is followed by looks at these distances (a poll waits whole milliseconds).
+# bell that brought nothing is followed by looks at these distances (a poll waits whole milliseconds), and
+# then at doubled ones: a commit that waits for the disk, or whose writer lost the CPU, counts much later.
 _SOON = (0.00005, 0.0001, 0.0002, 0.0004)
 _AGAIN = 0.001
 # How often the watch is tried again while the file is not there.
@@ -116,7 +117,7 @@ def wait_for_change(
         if watch.active:
             assert watch.fd is not None
             ready = readable([watch.fd, *fds], min(left, longest))
-            longest = _LOOK
+            longest = min(_LOOK, 2 * longest)
             if watch.fd in ready:
                 watch.drain()
                 ready.discard(watch.fd)

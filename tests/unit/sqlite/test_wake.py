@@ -6,12 +6,13 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from taskmq.bell import readable
-from taskmq.transports.sqlite import SQLiteTransport
+from taskmq.transports.sqlite import SQLiteTransport, wake
 from taskmq.transports.sqlite.wake import Watch, wait_for_change
 from tests.support.waiting import wait_until
 
@@ -165,6 +166,25 @@ def test_without_inotify_instances_left_it_looks_by_itself(
     wait_for_change(watch, lambda: next(looks), LONG)
 
     assert next(looks, None) is None
+
+
+def test_a_commit_that_counts_long_after_its_bell_is_looked_for_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    watch = Watch(str(file))
+    file.write_bytes(b"x")
+    waits: list[float] = []
+
+    def wait(fds: Sequence[int], timeout: float) -> set[int]:
+        waits.append(timeout)
+        return readable(fds, 0)
+
+    monkeypatch.setattr(wake, "readable", wait)
+    wait_for_change(watch, lambda: len(waits) == 12, LONG)
+
+    assert waits == [0.5, *(0.001 * 2**n for n in range(9)), 0.5, 0.5]
 
 
 def test_a_watch_is_closed_with_the_last_who_refers_to_it(tmp_path: Path) -> None:
