@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import select
 import struct
 import sys
 import time
@@ -27,6 +28,8 @@ _PAUSES = (0.001, 0.005, 0.02)
 # then at doubled ones: a commit that waits for the disk, or whose writer lost the CPU, counts much later.
 _SOON = (0.00005, 0.0001, 0.0002, 0.0004)
 _AGAIN = 0.001
+# The only call that waits for less than a millisecond takes no descriptors above this.
+_MOST_FOR_SELECT = 1024
 # How often the watch is tried again while the file is not there.
 _LOOK = 0.5
 
@@ -92,11 +95,15 @@ class Watch:
         return self._watching
 
 
-def _comes_soon(changed: Callable[[], bool]) -> bool:
+def _comes_soon(changed: Callable[[], bool], fds: Sequence[int]) -> bool:
+    """Whether the commit counts now, or one of `fds` is readable."""
     for pause in _SOON:
         if changed():
             return True
-        time.sleep(pause)
+        if max(fds, default=0) >= _MOST_FOR_SELECT:
+            time.sleep(pause)
+        elif select.select(fds, (), (), pause)[0]:
+            return True
     return False
 
 
@@ -108,7 +115,9 @@ def wait_for_change(
     `changed` tells a commit of somebody else from one of our own, which rings the same bell.
     """
     deadline = time.monotonic() + timeout
-    longest = _LOOK
+    # What has rung by now is nearly always a commit of our own. If it was the beginning of somebody else's,
+    # the next look comes soon.
+    longest = _AGAIN if watch.drain() else _LOOK
     step = 0
     while not changed():
         left = deadline - time.monotonic()
@@ -121,7 +130,7 @@ def wait_for_change(
             if watch.fd in ready:
                 watch.drain()
                 ready.discard(watch.fd)
-                if not ready and _comes_soon(changed):
+                if not ready and _comes_soon(changed, fds):
                     return
                 longest = _AGAIN
         else:

@@ -184,7 +184,36 @@ def test_a_commit_that_counts_long_after_its_bell_is_looked_for_again_and_again(
     monkeypatch.setattr(wake, "readable", wait)
     wait_for_change(watch, lambda: len(waits) == 12, LONG)
 
-    assert waits == [0.5, *(0.001 * 2**n for n in range(9)), 0.5, 0.5]
+    assert waits == [*(0.001 * 2**n for n in range(9)), 0.5, 0.5, 0.5]
+
+
+def test_while_a_commit_is_half_written_the_callers_descriptors_are_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    watch = Watch(str(file))
+    reader, writer = os.pipe()
+    looks = 0
+
+    def changed() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            file.write_bytes(b"a page")  # rings, and counts only later
+        elif looks == 2:
+            os.write(writer, b"!")
+        return False
+
+    def deaf(seconds: float) -> None:
+        raise AssertionError("it slept, and would not have heard anything")
+
+    monkeypatch.setattr("taskmq.transports.sqlite.wake.time.sleep", deaf)
+    wait_for_change(watch, changed, LONG, [reader])
+
+    assert looks == 2
+    os.close(reader)
+    os.close(writer)
 
 
 def test_a_watch_is_closed_with_the_last_who_refers_to_it(tmp_path: Path) -> None:
