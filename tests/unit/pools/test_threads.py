@@ -53,7 +53,7 @@ def driver(app: App) -> Iterator[Driver]:
 
 
 def test_a_process_can_be_profiled_after_a_soft_limit() -> None:
-    """A debugger and coverage likewise. Hangs in Python 3.11 only; others would merely be slower for ever."""
+    """A debugger and coverage likewise. Fails by hanging, in Python 3.11 only; 3.12 was slower for ever."""
     done = subprocess.run(
         [sys.executable, "-c", _PROFILED_AFTER_A_LIMIT],
         env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
