@@ -279,14 +279,10 @@ class PreforkPool(Pool):
         if child.phase is Phase.GONE:
             return
         try:
-            frames_in = child.receive()
+            # Of a process that has ended everything is read that it still sent.
+            frames_in = child.last() if ended else child.receive()
             for frame in frames_in or ():
                 self._take(child, frame)
-            # Of a process that has ended everything is read that it still sent.
-            while ended and frames_in:
-                frames_in = child.receive()
-                for frame in frames_in or ():
-                    self._take(child, frame)
         except DecodeError as exc:
             # A task wrote to our descriptor. What follows cannot be trusted either.
             log.error("pool child %d sent something that is %s; it is killed", child.pid, exc)

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 
 from taskmq.pools import frames
 from taskmq.pools.base import Ending, Job
@@ -105,6 +106,18 @@ class Child:
         except OSError:
             return None
         return self.reader.feed(data) if data else None
+
+    def last(self) -> Iterator[frames.Frame]:
+        """Of a process that has ended: what it still sent, to the end. Raises `DecodeError` as `receive`."""
+        while True:
+            try:
+                # A process of its task may still hold the other end: then there is no end to come to.
+                data = self.sock.recv(self.reader.room)
+            except OSError:
+                return
+            if not data:
+                return
+            yield from self.reader.feed(data)
 
     def leave(self) -> None:
         """Tell it to exit when its job, if any, has ended."""

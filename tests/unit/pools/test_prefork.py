@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import pytest
 
 from taskmq import App
 from taskmq.clock import FakeClock
-from taskmq.pools import starts
-from taskmq.pools.base import Ending, Pool
+from taskmq.pools import frames, starts
+from taskmq.pools.base import Completion, Ending, Pool
 from taskmq.pools.child import ChildSettings
 from taskmq.pools.child_process import memory_kib
 from taskmq.pools.prefork import PreforkPool
@@ -276,6 +277,34 @@ def test_bodies_larger_than_a_pipe_go_both_ways(start: MakePool) -> None:
         assert len(completion.body) == 2_000_002
     finally:
         pool.stop(hand_back=False)
+
+
+def test_what_a_child_sent_before_it_ended_is_read_to_the_end(app: App, start: MakePool) -> None:
+    number, body = 7, b"x" * 10_000
+    progress = frames.pack_completion(Completion(number=number, ending=Ending.PROGRESS, body=body))
+    # What comes first is all that is read at once, to the byte; then a result that needs two reads.
+    body += b"x" * (frames.FrameReader(from_child=True).room - len(progress))
+    sent = b"".join(
+        frames.pack_completion(Completion(number=number, ending=ending, body=body))
+        for ending, body in ((Ending.PROGRESS, body), (Ending.SUCCEEDED, b"y" * 50_000))
+    )
+
+    def send_and_die() -> None:
+        for fd in range(200, 300):
+            try:
+                os.write(fd, sent)
+            except OSError:
+                pass
+        kill(signal.SIGKILL)
+
+    task = app.task(name="jobs.send_and_die")(send_and_die)
+    driver = start()
+    driver.wait_free()
+    (pid,) = driver.pool.pids()
+    driver.pool.dispatch(replace(job_of(app, task), number=number))
+    wait_until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+    driver.poll()
+    assert driver.ended[number].ending is Ending.SUCCEEDED
 
 
 def test_children_write_no_core_and_die_with_the_coordinator(app: App, start: MakePool) -> None:
