@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from taskmq._version import __version__
 from taskmq.pools.base import Pool
 from taskmq.printable import printable
 from taskmq.transports.base import Capabilities, Transport
+from taskmq.worker.reporting import task_log
 from taskmq.worker.rules import Rules
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ def banner(app: App, transport: Transport, pool: Pool, rules: Rules) -> list[str
         f"  pool       {pool.name}, concurrency {rules.slots}, prefetch {rules.prefetch}",
         f"  tasks      {len(app.registry.own())}",
     ]
+    if not task_log.isEnabledFor(logging.INFO):
+        # A worker that works and one that gets nothing look alike then.
+        lines.append("  log        what goes wrong; with -l info each task too")
     notes = [*missing_capabilities(transport.capabilities), *transport.notes()]
     lines += [f"  note       {printable(said)}" for said in notes]
     return lines

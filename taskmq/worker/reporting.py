@@ -19,6 +19,8 @@ from taskmq.worker.outcomes import FAILED
 log = logging.getLogger("taskmq.worker")
 # Of single tasks that went well: off by default, on with `--loglevel INFO`.
 task_log = logging.getLogger("taskmq.task")
+# What is told at the end, in this order. A yield is no ending: the task comes again by itself.
+_TOLD = ("succeeded", "failed", "retried", "released", "revoked", "ignored", "lost")
 
 
 class Reporter:
@@ -27,6 +29,11 @@ class Reporter:
     def __init__(self, events: EventLog) -> None:
         self._events = events
         self.counts: Counter[str] = Counter()
+
+    def summary(self) -> str:
+        """How runs ended since the start, as `12 succeeded, 1 failed`; `nothing was run` where none did."""
+        said = [f"{self.counts[name]:,} {name}" for name in _TOLD if self.counts[name]]
+        return ", ".join(said) or "nothing was run"
 
     def received(self, delivery: Delivery) -> None:
         """A delivery was reserved."""

@@ -75,7 +75,11 @@ class Worker:
             hooks.worker_ready.send(event)
             code = _run(coordinator)
         hooks.worker_stopped.send(event)
-        log.info("stopped", extra={"event": "worker.stopped", "exit_code": code})
+        log.info(
+            "stopped: %s",
+            coordinator.reporter.summary(),
+            extra={"event": "worker.stopped", "exit_code": code},
+        )
         part(coordinator, code)
         return code
 

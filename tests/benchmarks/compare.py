@@ -89,7 +89,7 @@ def names(value: str, known: Sequence[str], what: str) -> list[str]:
     chosen = [k for k in known if any(k == v or k.startswith(f"{v}-") for v in value.split(","))]
     for part in value.split(","):
         if not any(k == part or k.startswith(f"{part}-") for k in known):
-            raise SystemExit(f"no {what} {part!r}; there are {', '.join(known)}")
+            raise ValueError(f"no {what} {part!r}; there are {', '.join(known)}")
     return chosen
 
 
@@ -108,17 +108,23 @@ def main() -> int:
     # Both end what runs, give the database up, and show what has been measured until then.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     load = os.getloadavg()[0]
-    rows = names(options.only, list(ROWS), "row") if options.only else list(ROWS)
+    try:
+        rows = names(options.only, list(ROWS), "row") if options.only else list(ROWS)
+    except ValueError as refused:
+        parser.error(str(refused))
     peers = [peer.name for peer in installed()]
     if options.peers:
         chosen = options.peers.split(",")
         if unknown := [name for name in chosen if name not in peers]:
-            raise SystemExit(f"not known or not installed: {', '.join(unknown)}; here: {peers}")
+            parser.error(
+                f"not known or not installed: {', '.join(unknown)}; here: {', '.join(peers)}"
+            )
         peers = chosen
     rounds = options.rounds or (1 if options.quick else 3)
     with redis_database(options.redis) as redis:
-        if redis is None:
-            peers = [name for name in peers if not PEERS[name].redis]
+        if redis is None and (left_out := [name for name in peers if PEERS[name].redis]):
+            print(f"! no Redis at {options.redis}: without {', '.join(left_out)}", file=sys.stderr)
+            peers = [name for name in peers if name not in left_out]
         samples: Samples = {}
         interrupted = False
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.compare import BEGIN, END, medians, names, write
+from tests.benchmarks import compare
+from tests.benchmarks.compare import BEGIN, END, main, medians, names, write
 from tests.benchmarks.figures import FIGURES, Figure, asked
 from tests.benchmarks.running import ROWS
 from tests.benchmarks.table import markdown, text
@@ -106,8 +108,43 @@ def test_a_row_is_chosen_by_its_name_or_its_beginning() -> None:
         "drain-solo",
         "idle",
     ]
-    with pytest.raises(SystemExit):
+    with pytest.raises(ValueError):
         names("nothing", list(ROWS), "row")
+
+
+@pytest.mark.parametrize("choice", [("--only", "drian"), ("--peers", "taskmq,celry")])
+def test_a_row_or_peer_that_does_not_exist_is_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], choice: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["compare", *choice])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == 2
+    assert choice[1].split(",")[-1] in capsys.readouterr().err
+
+
+def test_without_a_redis_it_is_said_which_peers_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("redis")
+    pytest.importorskip("celery")
+    measured: list[str] = []
+    monkeypatch.setattr(
+        sys, "argv", ["compare", "--only", "import", "--redis", "redis://127.0.0.1:1"]
+    )
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(
+        compare, "collect", lambda samples, rows, peers, *_, **__: measured.extend(peers)
+    )
+
+    main()
+
+    assert "no Redis at redis://127.0.0.1:1: without celery" in capsys.readouterr().err
+    assert "taskmq" in measured
+    assert "celery" not in measured
 
 
 # A parent that dies of TERM and leaves a child that does not.

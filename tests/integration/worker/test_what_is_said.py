@@ -10,6 +10,8 @@ import pytest
 import taskmq.testing
 from taskmq import App
 from taskmq.testing import VirtualWorker
+from taskmq.worker.options import WorkerOptions
+from taskmq.worker.worker import Worker
 from tests.integration.worker.conftest import MakeApp
 from tests.support.pools import HeldPool
 
@@ -83,3 +85,28 @@ def test_a_busy_worker_that_renews_its_leases_reports_a_fresh_poll(make_app: Mak
             w.step()
         (row,) = app.transport.coordination.workers()
         assert row.seen_at - row.last_poll_at <= app.config.lease / 2
+
+
+def test_at_the_end_it_is_told_how_runs_ended(make_app: MakeApp) -> None:
+    def fail() -> None:
+        raise ValueError("boom")
+
+    app = make_app()
+    good, bad = work_of(app), app.task(name="jobs.fail")(fail)
+    with taskmq.testing.worker(app) as w:
+        before = w.coordinator.reporter.summary()
+        for task in (good, good, bad):
+            task.delay()
+        w.run_until_idle()
+        after = w.coordinator.reporter.summary()
+    assert (before, after) == ("nothing was run", "2 succeeded, 1 failed")
+
+
+def test_a_worker_says_at_its_end_how_runs_ended(
+    make_app: MakeApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = make_app()
+    worker = Worker(app, WorkerOptions(pool="solo"))
+    work_of(app, lambda: worker.stop("enough")).delay()
+    assert worker.run() == 0
+    assert "stopped: 1 succeeded" in caplog.messages

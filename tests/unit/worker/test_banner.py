@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,16 @@ def test_what_memory_cannot_do_is_told() -> None:
         "messages do not survive this process" in line
         for line in lines(App(broker_url="memory://"))
     )
+
+
+@pytest.mark.parametrize("each_task", [True, False])
+def test_who_gets_no_line_per_task_is_told_how_to_get_them(each_task: bool) -> None:
+    lines_of_tasks = logging.getLogger("taskmq.task")
+    before = lines_of_tasks.level
+    lines_of_tasks.setLevel(logging.INFO if each_task else logging.WARNING)
+    try:
+        said = lines(App(broker_url="memory://"))
+    finally:
+        lines_of_tasks.setLevel(before)
+
+    assert any("-l info" in line for line in said) is not each_task
