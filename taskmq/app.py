@@ -18,14 +18,11 @@ from taskmq.declaring import declaration
 from taskmq.errors import ConfigError
 from taskmq.home import calling_module, project_dir
 from taskmq.hooks import Hooks
-from taskmq.message import Message
 from taskmq.options import SubmitKeywords, TaskKeywords
-from taskmq.policy.steps import GATHER
 from taskmq.registry import Registry, check_task_name
 from taskmq.result import Result
 from taskmq.states import State
 from taskmq.stores import DISABLED, Stores
-from taskmq.submitting import MessageBuilder
 from taskmq.task import Task
 from taskmq.transports.urls import parse_url
 
@@ -34,8 +31,10 @@ if TYPE_CHECKING:
 
     from taskmq.codec import Codec
     from taskmq.declaring import BoundTaskDecorator, TaskDecorator
+    from taskmq.message import Message
     from taskmq.results.base import ResultStore
     from taskmq.signature import Signature
+    from taskmq.submitting import MessageBuilder
     from taskmq.task import AsyncTask
     from taskmq.transports.base import Transport
     from taskmq.transports.operators import Revoked
@@ -104,8 +103,8 @@ class App:
         )
         self._waiter: Waiter | None = None
         self._codecs = Codecs(self.config)
-        self._builder = MessageBuilder(self)
-        self.registry.add(Task(self, _gather, GATHER))
+        self._made_builder: MessageBuilder | None = None
+        self.registry.add(Task(self, _gather, ids.GATHER))
 
     def __repr__(self) -> str:
         return f"<App {self.name or self.config.broker_url} with {len(self.registry.own())} tasks>"
@@ -310,6 +309,16 @@ class App:
             # Two made by a race of threads would both do their work.
             self._waiter = Waiter(self)
         return self._waiter
+
+    @property
+    def _builder(self) -> MessageBuilder:
+        # Made at the first declaration or submit: an app alone needs no codec.
+        if self._made_builder is None:
+            from taskmq.submitting import MessageBuilder
+
+            # Two made by a race of threads would build the same messages.
+            self._made_builder = MessageBuilder(self)
+        return self._made_builder
 
     # -- stores -----------------------------------------------------------------------------------
 

@@ -29,7 +29,6 @@ A message names the value, what is accepted, and where; `nearest()` adds the lik
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Iterable
 from dataclasses import fields
@@ -243,6 +242,9 @@ class Ignore(TaskSignal):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the closest known name, or an empty string."""
+    # Imported here: only whoever misspelt something needs it.
+    import difflib
+
     found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f" Did you mean {found[0]!r}?" if found else ""
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from taskmq.message import Delivery, Message
-from taskmq.states import State
+if TYPE_CHECKING:
+    from taskmq.message import Delivery, Message
+    from taskmq.states import State
 
 log = logging.getLogger("taskmq.hooks")
 

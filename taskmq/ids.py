@@ -1,4 +1,4 @@
-"""Identifiers made by the producer: monotonic ULIDs, and time-ordered UUIDs for Celery callers.
+"""Identifiers made by the producer: monotonic ULIDs, time-ordered UUIDs for Celery callers, one fixed name.
 
 Ids identify and never order: the enqueue sequence given inside the write transaction does that.
 Monotonic within a process keeps neighbours together in the store's indexes (random ids measured
@@ -10,6 +10,10 @@ from __future__ import annotations
 import os
 import threading
 import time
+
+#: The name of the task that hands its one argument on. It stands in as a chord's body where the body is a
+#: workflow of several messages; every app registers it.
+GATHER = "taskmq.gather"
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # 1024 two-character pairs: ten bits a look-up halves the cost of the text form.

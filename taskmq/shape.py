@@ -6,7 +6,6 @@ Checked where the call is made, so that a wrong call fails there and not later i
 from __future__ import annotations
 
 import inspect
-import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -54,6 +53,8 @@ class Shape:
 
     def check_template(self, template: str) -> None:
         """`ConfigError` for a concurrency key that names something which is no parameter."""
+        import string
+
         try:
             fields = [
                 field for _, field, _, _ in string.Formatter().parse(template) if field is not None

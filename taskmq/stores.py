@@ -8,13 +8,12 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from taskmq.clock import Clock
-from taskmq.config import Config
-from taskmq.transports.base import Settings, Transport
-
 if TYPE_CHECKING:
+    from taskmq.clock import Clock
+    from taskmq.config import Config
     from taskmq.results.base import ResultStore
     from taskmq.states import State
+    from taskmq.transports.base import Settings, Transport
 
 #: The `result_url` under which no task keeps a result.
 DISABLED = "disabled"
@@ -122,6 +121,9 @@ class Stores:
 
 def transport_settings(config: Config) -> Settings:
     """What of the configuration a transport needs to know."""
+    # Imported here, as above: the seam brings the policy of what follows a task along.
+    from taskmq.transports.base import Settings
+
     return Settings(
         max_body=config.max_body,
         max_yields=config.max_yields,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from taskmq.codec.bodies import Codec
-from taskmq.config import Config
+from typing import TYPE_CHECKING
+
 from taskmq.errors import ConfigError
+
+if TYPE_CHECKING:
+    from taskmq.codec.bodies import Codec
+    from taskmq.config import Config
 
 
 class Codecs:
@@ -23,6 +27,9 @@ class Codecs:
         name = serializer or config.serializer
         codec = self._made.get(name)
         if codec is None:
+            # Imported here: an app that declares nothing encodes nothing.
+            from taskmq.codec.bodies import Codec
+
             if name != "json" and name not in config.accept_content:
                 accepted = ", ".join(config.accept_content)
                 raise ConfigError(

@@ -17,11 +17,13 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Set
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
-from typing import Any
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
 from taskmq.message import JSON
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+    from uuid import UUID
 
 #: How deep arrays and objects of one body may be nested, the body's own array included.
 MAX_DEPTH = 64
@@ -42,9 +44,9 @@ def to_wire(value: Any) -> Any:
         return _typed("date", value.isoformat())
     if isinstance(value, time):
         return _typed("time", value.isoformat())
-    if isinstance(value, Decimal):
+    if _is(value, "decimal", "Decimal"):
         return _typed("decimal", str(value))
-    if isinstance(value, UUID):
+    if _is(value, "uuid", "UUID"):
         return _typed("uuid", {"hex": value.hex})
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _bytes_to_wire(bytes(value))
@@ -52,11 +54,16 @@ def to_wire(value: Any) -> Any:
         reducer = getattr(value, "__json__", None)
         if reducer is not None:
             return reducer()
-    # Django's lazy translations are text in all but type. Looked up, never imported.
-    lazy = getattr(sys.modules.get("django.utils.functional"), "Promise", None)
-    if lazy is not None and isinstance(value, lazy):
+    # Django's lazy translations are text in all but type.
+    if _is(value, "django.utils.functional", "Promise"):
         return str(value)
     raise TypeError(_refusal(value))
+
+
+def _is(value: Any, module: str, name: str) -> bool:
+    """Whether it is of that class. Looked up, never imported: who has such a value has the module."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(value, kind)
 
 
 def _typed(kind: str, value: Any) -> dict[str, Any]:
@@ -107,7 +114,7 @@ def from_wire(pairs: dict[str, Any]) -> Any:
         raise ValueError(f"a value of __type__ {kind!r} is not known; known are {known}")
     try:
         return decode(value)
-    except (TypeError, ValueError, LookupError, AttributeError, InvalidOperation) as exc:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as exc:
         raise ValueError(f"a malformed value of __type__ {kind!r}: {exc}") from exc
 
 
@@ -123,10 +130,14 @@ def _decode_date(text: str) -> date:
 def _decode_decimal(text: str) -> Decimal:
     if not isinstance(text, str):
         raise TypeError(f"text expected, got {type(text).__name__}")
+    from decimal import Decimal
+
     return Decimal(text)
 
 
 def _decode_uuid(value: Any) -> UUID:
+    from uuid import UUID
+
     return UUID(hex=value["hex"] if isinstance(value, dict) else value)
 
 

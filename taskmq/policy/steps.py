@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from taskmq.codec.bodies import NO_EMBED, encode_json
-from taskmq.ids import derived
+from taskmq.ids import GATHER, derived
 from taskmq.message import Message
 from taskmq.policy.composition import body_of, inner, leaves
 from taskmq.policy.options import Options
@@ -30,9 +30,6 @@ from taskmq.policy.signatures import (
     with_follow,
 )
 
-#: The task that hands its one argument on. It stands in as a chord's body where the body is a
-#: workflow of several messages; every app registers it.
-GATHER = "taskmq.gather"
 #: Header of an error callback's message: the id of the task that failed.
 ERRBACK = "taskmq-errback"
 

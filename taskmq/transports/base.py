@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taskmq.clock import Clock
@@ -269,12 +269,3 @@ class Transport(ABC):
     @abstractmethod
     def results(self) -> ResultStore:
         """The result store beside the messages."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransportURL:
-    """A parsed `broker_url`: scheme, path or location, and options as text."""
-
-    scheme: str
-    location: str
-    options: Mapping[str, str] = field(default_factory=dict)

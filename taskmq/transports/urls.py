@@ -11,12 +11,17 @@ import os
 import re
 import threading
 import weakref
-from random import Random
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from taskmq.clock import Clock
 from taskmq.errors import ConfigError, nearest
-from taskmq.transports.base import Settings, Transport, TransportURL
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from taskmq.clock import Clock
+    from taskmq.transports.base import Settings, Transport
 
 SCHEMES = ("sqlite", "memory")
 #: What to do where a project names a broker that is not there yet, without a change to the project.
@@ -37,6 +42,14 @@ _SECRET = re.compile(
 # weakly, so that messages nobody can reach any more are gone.
 _NAMED: weakref.WeakValueDictionary[str, Transport] = weakref.WeakValueDictionary()
 _NAMING = threading.Lock()
+
+
+class TransportURL(NamedTuple):
+    """A parsed `broker_url`: scheme, path or location, and options as text."""
+
+    scheme: str
+    location: str
+    options: Mapping[str, str]
 
 
 def parse_url(url: str, *, setting: str = "broker_url") -> TransportURL:

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskmq.errors import DecodeError
+from taskmq.ids import GATHER
 from taskmq.policy.composition import leaves, nodes
 from taskmq.policy.following import ChordFailure, ChordPart
 from taskmq.policy.signatures import follow_of_embed, kind_of
-from taskmq.policy.steps import GATHER
 from tests.unit.policy.workflows import (
     Runner,
     Sig,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from taskmq.codec import Codec, encode_failure
+from taskmq.ids import GATHER
 from taskmq.message import Message, ResultRecord
 from taskmq.policy.following import ChordPart, Consequence, ended, succeeded
-from taskmq.policy.steps import GATHER
 from taskmq.states import State
 
 NOW = 1_700_000_000.0
