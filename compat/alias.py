@@ -14,14 +14,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taskmq.compat._missing import missing_module
 from taskmq.compat._version import __version__
 from taskmq.compat.exceptions import ImproperlyConfigured
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 __all__ = ("install_as_celery", "install_if_asked", "is_installed")
 
@@ -67,7 +69,7 @@ def is_installed() -> bool:
     return any(type(finder).__name__ == "AliasFinder" for finder in sys.meta_path)
 
 
-class AliasFinder(DistributionFinder, MetaPathFinder):
+class AliasFinder(MetaPathFinder):
     """Finds `celery.*` in `taskmq.compat.*`, and a distribution of that name."""
 
     def find_spec(
@@ -92,7 +94,7 @@ class AliasFinder(DistributionFinder, MetaPathFinder):
         """A distribution "celery", for libraries that ask which version is installed."""
         name = getattr(context, "name", None)
         if name is None or name.lower() == _THEIRS:
-            yield _Celery()
+            yield _distribution()
 
 
 class _SameModule(Loader):
@@ -115,16 +117,20 @@ class _SameModule(Loader):
             setattr(module, name, value)
 
 
-class _Celery(Distribution):
-    """What `importlib.metadata` is told of Celery."""
+def _distribution() -> Distribution:
+    """What `importlib.metadata` is told of Celery: whoever asks has loaded it, and `email` with it."""
+    from importlib.metadata import Distribution
 
-    def read_text(self, filename: str) -> str | None:
-        if filename in ("METADATA", "PKG-INFO"):
-            return f"Metadata-Version: 2.1\nName: celery\nVersion: {__version__}\n"
-        return None
+    class Celery(Distribution):
+        def read_text(self, filename: str) -> str | None:
+            if filename in ("METADATA", "PKG-INFO"):
+                return f"Metadata-Version: 2.1\nName: celery\nVersion: {__version__}\n"
+            return None
 
-    def locate_file(self, path: Any) -> Any:
-        return Path(__file__).parent / path
+        def locate_file(self, path: Any) -> Any:
+            return Path(__file__).parent / path
+
+    return Celery()
 
 
 def _not_found(fullname: str) -> ModuleNotFoundError:

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
-from typing import Any, NamedTuple
-
-from kombu.exceptions import OperationalError
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from taskmq import errors as engine
 from taskmq.codec.failures import WIRE_MODULE
+
+if TYPE_CHECKING:
+    from kombu.exceptions import OperationalError as OperationalError
 
 __all__ = (
     "CeleryError",
@@ -310,7 +311,7 @@ class WorkerShutdown(SystemExit):
 WIRE_MODULES = ("celery.exceptions", "billiard.exceptions")
 BILLIARDS = (SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLostError, Terminated)
 
-for _cls in [globals()[_name] for _name in __all__]:
+for _cls in [globals()[_name] for _name in __all__ if _name in globals()]:
     if _cls.__module__ == __name__:
         setattr(_cls, WIRE_MODULE, WIRE_MODULES[_cls in BILLIARDS])
 
@@ -337,3 +338,13 @@ def _printable(value: object) -> str:
         return repr(value)
     except Exception:  # a repr of user code; the message must come out all the same
         return f"<unprintable {type(value).__name__}>"
+
+
+def __getattr__(name: str) -> Any:
+    """kombu's own class, loaded by whoever asks for it: kombu brings its drivers (a fifth of the import)."""
+    if name == "OperationalError":
+        from kombu.exceptions import OperationalError
+
+        globals()[name] = OperationalError
+        return OperationalError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

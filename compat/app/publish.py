@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kombu.exceptions import EncodeError
-
 from taskmq import errors
 from taskmq.compat import signals
 from taskmq.compat._state import get_current_worker_task
 from taskmq.compat.app.adapter import AdapterTask
 from taskmq.compat.app.options import ancestors, checked, engine_options, follow_of, routed
-from taskmq.compat.exceptions import OperationalError
 from taskmq.ids import uuid
 
 if TYPE_CHECKING:
@@ -78,6 +75,8 @@ def build(
         return engine.message(target, _sequence(args, name), _mapping(kwargs, name), **made)
     except errors.EncodeError as exc:
         # The class that Celery code catches where arguments cannot be sent.
+        from kombu.exceptions import EncodeError
+
         raise EncodeError(str(exc)) from exc
 
 
@@ -86,8 +85,12 @@ def submit(app: Celery, messages: list[Message]) -> None:
     try:
         app.engine.publish(messages)
     except errors.SubmitUnknown as exc:
+        from kombu.exceptions import OperationalError
+
         raise OperationalError(f"it is not known whether the message was stored: {exc}") from exc
     except errors.TransportError as exc:
+        from kombu.exceptions import OperationalError
+
         raise OperationalError(str(exc)) from exc
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from taskmq.compat._state import _task_stack, get_current_app
 from taskmq.compat.app.bound import BoundToApp
 from taskmq.compat.app.request import Context
-from taskmq.compat.exceptions import MaxRetriesExceededError, OperationalError, Retry
+from taskmq.compat.exceptions import MaxRetriesExceededError, Retry
 from taskmq.compat.utils.threads import LocalStack
 
 if TYPE_CHECKING:
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from taskmq.compat.result import AsyncResult, EagerResult
 
 __all__ = ("Context", "Task")
+
+
+class _OperationalError:
+    """kombu's class as an attribute of tasks and of their classes, loaded at the first look."""
+
+    def __get__(self, instance: Any, owner: Any) -> type[Exception]:
+        from kombu.exceptions import OperationalError
+
+        return OperationalError
+
 
 log = logging.getLogger("taskmq.compat.task")
 
@@ -83,7 +93,7 @@ class Task(BoundToApp):
     Request: Any = None
     Strategy: Any = None
     MaxRetriesExceededError: ClassVar[Any] = MaxRetriesExceededError
-    OperationalError: ClassVar[type[Exception]] = OperationalError
+    OperationalError: ClassVar[Any] = _OperationalError()
 
     _stack: LocalStack | None = None
     _adapter: AdapterTask | None = None

@@ -15,7 +15,6 @@ from taskmq.compat.app.adapter import AdapterTask
 from taskmq.compat.app.options import ancestors, checked
 from taskmq.compat.app.options import engine_options as options_of_call
 from taskmq.compat.app.options import routed as routed_options
-from taskmq.compat.exceptions import OperationalError
 from taskmq.compat.utils.functional import maybe_list
 from taskmq.ids import uuid
 from taskmq.result import GroupResult as EngineGroupResult
@@ -35,6 +34,8 @@ def send(sig: Signature) -> Any:
     try:
         result = call.apply_async()
     except errors.TransportError as exc:
+        from kombu.exceptions import OperationalError
+
         raise OperationalError(str(exc)) from exc
     made = _result_of(app, result)
     parent = get_current_worker_task()
