@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ class Processes:
     ) -> subprocess.Popen[str]:
         number = len(self._started)
         log = self.cwd / f"{name or 'process'}-{number}.log"
-        with log.open("w") as out:
+        with log.open("w") as out, heard_signals():
             process = subprocess.Popen(
                 list(command),
                 cwd=self.cwd,
@@ -62,6 +63,27 @@ class Processes:
             except ProcessLookupError:
                 pass
             process.wait(timeout=10)
+
+
+@contextmanager
+def heard_signals() -> Iterator[None]:
+    """What is started here hears INT and QUIT, also where a script runs the tests in the background.
+
+    A shell without job control ignores both for its background jobs, and a child inherits that.
+    """
+    numbers = (signal.SIGINT, signal.SIGQUIT) if _on_main_thread() else ()
+    deaf = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    try:
+        for number in deaf:
+            signal.signal(number, signal.SIG_DFL)
+        yield
+    finally:
+        for number in deaf:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,16 +15,7 @@ from taskmq.transports.sqlite.options import SQLiteOptions
 from taskmq.worker.exits import EXIT_CORRUPT
 from tests.faults.sqlite.actors import QUEUES, message
 from tests.faults.worker.conftest import Site
-from tests.support.processes import processes
 from tests.support.waiting import wait_until
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with processes(tmp_path) as started:
-        site = Site(tmp_path, started)
-        yield site
-        site.close()
 
 
 def stored(path: Path) -> set[str]:

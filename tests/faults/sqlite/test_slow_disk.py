@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from taskmq.transports.sqlite import SQLiteTransport
 from taskmq.transports.sqlite.options import SQLiteOptions
 from tests.faults.sqlite.actors import QUEUES, ROOT, message
 from tests.faults.worker.conftest import Site
-from tests.support.processes import processes
 from tests.support.waiting import wait_until
 
 SHIM = r"""
@@ -64,14 +62,6 @@ def slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LD_PRELOAD", str(library))
     monkeypatch.setenv("SLOW_FSYNC_LOG", str(log))
     return log
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with processes(tmp_path) as started:
-        site = Site(tmp_path, started)
-        yield site
-        site.close()
 
 
 @pytest.mark.usefixtures("slow_disk")

@@ -6,15 +6,12 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from taskmq import App, Result
 from taskmq.errors import TransportUnavailable
-from tests.support.processes import Processes, processes
+from tests.support.processes import Processes
 from tests.support.waiting import wait_until
 
 PROJECT = '''
@@ -236,11 +233,3 @@ def children(pid: int) -> list[int]:
 
 def kill(pid: int | str, number: signal.Signals = signal.SIGKILL) -> None:
     os.kill(int(pid), number)
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with processes(tmp_path) as started:
-        site = Site(tmp_path, started)
-        yield site
-        site.close()
