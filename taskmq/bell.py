@@ -9,8 +9,6 @@ import time
 import weakref
 from collections.abc import Sequence
 
-_RING = b"\0"
-
 
 class Bell:
     """A pair of sockets: whoever waits on `fd` hears of a ring. Thread-safe.
@@ -38,10 +36,10 @@ class Bell:
         """Where `signal.set_wakeup_fd` writes."""
         return self._rings.fileno()
 
-    def ring(self) -> None:
-        """Make `fd` readable; from any thread."""
+    def ring(self, number: int = 0) -> None:
+        """Make `fd` readable, with a signal's number if there is one; from any thread."""
         try:
-            self._rings.send(_RING)
+            self._rings.send(bytes((number,)))
         except OSError:
             pass  # full of rings is as good as readable, and closed means nobody waits
 

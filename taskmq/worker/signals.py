@@ -2,7 +2,8 @@
 
 Python runs signal handlers on the main thread between two bytecodes; the coordinator may be on another
 one, or in a wait. So the C handler writes the signal's number into a bell (`signal.set_wakeup_fd`), and
-the coordinator reads it like any other news.
+the coordinator reads it like any other news. A task on the main thread may have put a bell of its own there,
+as event loops do that handle signals: then the Python handler passes the number on.
 """
 
 from __future__ import annotations
@@ -34,11 +35,23 @@ def signals_to(bell: Bell) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    ours = bell.write_fd
+
+    def note(number: int, frame: FrameType | None) -> None:
+        try:
+            # In one call: what comes meanwhile is heard.
+            there = signal.set_wakeup_fd(ours, warn_on_full_buffer=False)
+            if there != ours:
+                bell.ring(number)
+                signal.set_wakeup_fd(there)
+        except (OSError, ValueError):
+            pass  # one of them is closed
+
     before: dict[int, Any] = {}
     for number in DRAIN_SIGNALS | STOP_SIGNALS:
         if signal.getsignal(number) is signal.SIG_IGN:
             continue
-        before[number] = signal.signal(number, _noted)
+        before[number] = signal.signal(number, note)
     fd = signal.set_wakeup_fd(bell.write_fd, warn_on_full_buffer=False)
     try:
         yield
@@ -47,7 +60,3 @@ def signals_to(bell: Bell) -> Iterator[None]:
         for number, handler in before.items():
             if handler is not None:
                 signal.signal(number, handler)
-
-
-def _noted(number: int, frame: FrameType | None) -> None:
-    """The number was written by the C handler already; a Python handler only has to exist."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -122,6 +123,26 @@ def test_a_signal_while_a_task_runs_is_heard_before_it_ends(app: App) -> None:
     result = stopping.delay()
     assert worker.run() == EXIT_OK
     assert result.get(timeout=1) == "ended in peace"
+
+
+def test_a_signal_is_heard_while_an_event_loop_of_the_task_has_its_own(app: App) -> None:
+    worker = worker_of(app)
+
+    async def hear() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, lambda: None)
+        os.kill(os.getpid(), signal.SIGTERM)
+        coordinator = worker.coordinator
+        assert coordinator is not None
+        wait_until(lambda: coordinator.stage.value == "draining", what="draining")
+
+    task = app.task(name="jobs.hear")(lambda: asyncio.run(hear()))
+    result = task.delay()
+    wait_for_end = threading.Timer(20, worker.stop, ["the test"])
+    wait_for_end.start()
+    assert worker.run() == EXIT_OK
+    wait_for_end.cancel()
+    wait_for_end.join()
+    assert result.get(timeout=1) is None
 
 
 def test_what_a_worker_prefetched_is_handed_back_while_its_task_runs(app: App) -> None:

@@ -20,6 +20,21 @@ def test_a_signal_arrives_as_its_number_and_does_nothing_else() -> None:
     bell.close()
 
 
+def test_a_signal_is_heard_while_a_task_has_a_bell_of_its_own_in_that_place() -> None:
+    bell, of_a_task = Bell(), Bell()
+    with signals_to(bell):
+        ours = signal.set_wakeup_fd(of_a_task.write_fd)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert bell.drain() == bytes((signal.SIGTERM,))
+        # The task goes on hearing what it wants to hear.
+        assert signal.set_wakeup_fd(ours, warn_on_full_buffer=False) == of_a_task.write_fd
+        os.kill(os.getpid(), signal.SIGTERM)
+        # Once, or the worker would take it for a second one.
+        assert bell.drain() == bytes((signal.SIGTERM,))
+    of_a_task.close()
+    bell.close()
+
+
 def test_handlers_are_put_back_and_an_ignored_hangup_stays_ignored() -> None:
     bell = Bell()
     before = signal.getsignal(signal.SIGTERM)
