@@ -92,6 +92,14 @@ class TestConcurrencyKey(Contract):
         assert bench.peek() == 1
         assert names(bench.reserve(5)) == ["high"]
 
+    def test_one_that_gets_the_key_of_an_expired_one_keeps_its_place(self, bench: Bench) -> None:
+        bench.submit("expired", concurrency=ONE, expires_at=bench.clock.now() + 1)
+        bench.submit("next", concurrency=ONE)
+        bench.submit("later", "last")
+        bench.clock.advance(2)
+
+        assert names(bench.reserve(2)) == ["next", "later"]
+
     def test_a_reserved_one_is_not_swapped_out(self, bench: Bench) -> None:
         bench.submit("low", priority=-1, concurrency=ONE)
         held = bench.hold()

@@ -15,6 +15,7 @@ from taskmq.transports.sqlite.heads import Level, open_lanes, top_level
 from taskmq.transports.sqlite.leases import start_one
 from taskmq.transports.sqlite.rates import Rates
 from taskmq.transports.sqlite.rotation import Rotation
+from taskmq.transports.sqlite.rows import Place
 from taskmq.transports.sqlite.taking import ROW_COLUMNS, Taken, Taking
 from taskmq.transports.sqlite.tx import Tx
 
@@ -22,6 +23,8 @@ from taskmq.transports.sqlite.tx import Tx
 ENDED_PER_TURN = 256
 # Once a head was found expired, many behind it are likely to be.
 _MORE_ROWS = 32
+# Of a row: whether its message has a concurrency key.
+_KEYED = Place._fields.index("keyed")
 
 _FETCH = (
     f"SELECT {ROW_COLUMNS} FROM ready r CROSS JOIN message m ON m.seq = r.seq "  # noqa: S608
@@ -176,8 +179,14 @@ class Claim:
             for row in rows:
                 if len(found) == count or self._spent():
                     break
-                if self._is_open(row[1]) and (taken := take(row, effective, start=start)):
+                if not self._is_open(row[1]):
+                    continue
+                taken = take(row, effective, start=start)
+                if taken is not None:
                     found.append(taken)
+                elif row[_KEYED]:
+                    # Its key went to another, which may come before the rows read already.
+                    return found
             limit = count - len(found) + _MORE_ROWS
         return found
 
