@@ -99,7 +99,8 @@ def drained(pipe: Path, over) -> int:
         return bool(ended)
 
     try:
-        wait_until(more, 30, what="the end of the output")
+        # A pipe holds little, so it is looked at often.
+        wait_until(more, 30, every=0.001, what="the end of the output")
     finally:
         os.close(fd)
     return read
