@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from tests.stress.log import Log
-from tests.stress.project import LEASE
+from tests.stress.terms import LEASE
 from tests.stress.troupe import Supervisor, Troupe
 from tests.support.waiting import wait_until
 

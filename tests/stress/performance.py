@@ -15,7 +15,7 @@ from taskmq.transports.sqlite import SQLiteTransport
 from tests.stress.invariants import History, Violation, check
 from tests.stress.log import Event, Log, read_logs
 from tests.stress.nemesis import WEIGHTS, Nemesis
-from tests.stress.project import DATABASE, LEASE, MAX_DELIVERIES
+from tests.stress.terms import DATABASE, LEASE, MAX_DELIVERIES
 from tests.stress.troupe import Troupe
 from tests.support.processes import processes
 from tests.support.waiting import wait_until

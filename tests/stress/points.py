@@ -9,21 +9,14 @@ from pathlib import Path
 from taskmq import App, Context, Priority
 from taskmq.workflow import chord
 from tests.stress.log import Log, read_logs
+from tests.stress.terms import LONG, NAPS, PARTS, POINTS_LEASE, SLOTS
 from tests.support.waiting import wait_until
 
-HERE = Path(os.environ.get("STRESS_DIR", "."))
-LEASE = 0.5
-SLOTS = 2
-#: One for each slot, running until the urgent message is there; then more than a worker may hold.
-LONG = ("long-0", "long-1")
-NAPS = tuple(f"nap-{number}" for number in range(8))
-#: The ids of what must have succeeded in the end, besides the chord.
-NAMES = (*LONG, *NAPS, "urgent")
-PARTS = 3
+HERE = Path(os.environ["STRESS_DIR"])
 
 app = App(
     broker_url=f"sqlite:///{HERE / 'points.db'}",
-    lease=LEASE,
+    lease=POINTS_LEASE,
     concurrency=SLOTS,
     prefetch=5,
     poll_interval=0.02,

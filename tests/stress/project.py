@@ -17,11 +17,9 @@ from taskmq.errors import Reject, SubmitUnknown, TransportError
 from taskmq.message import Message
 from tests.stress import instrument, mutants
 from tests.stress.log import Log, to_monotonic
+from tests.stress.terms import DATABASE, LEASE, MAX_DELIVERIES
 
-HERE = Path(os.environ.get("STRESS_DIR", "."))
-DATABASE = "stress.db"
-LEASE = 0.6
-MAX_DELIVERIES = 5
+HERE = Path(os.environ["STRESS_DIR"])
 QUEUES = {"a": QueueConfig(), "b": QueueConfig(weight=2), "c": QueueConfig(weight=3)}
 
 app = App(

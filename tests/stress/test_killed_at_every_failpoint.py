@@ -16,7 +16,7 @@ from taskmq.states import State
 from taskmq.transports.base import Settings
 from taskmq.transports.sqlite import SQLiteTransport
 from tests.stress.log import read_logs
-from tests.stress.points import LEASE, NAMES, PARTS
+from tests.stress.terms import NAMES, PARTS, POINTS_LEASE
 from tests.support.processes import Processes, processes
 from tests.support.waiting import wait_until
 
@@ -102,7 +102,7 @@ def test_a_process_killed_there_loses_nothing_and_everything_finishes(
         run = Run(started, tmp_path, point)
         run.start_worker()
         run.produce()
-        transport = SQLiteTransport(tmp_path / "points.db", Settings(lease=LEASE))
+        transport = SQLiteTransport(tmp_path / "points.db", Settings(lease=POINTS_LEASE))
         transport.open()
         try:
             wait_until(drained(transport, run), 20, what="the end of all messages")
