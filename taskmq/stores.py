@@ -131,4 +131,5 @@ def transport_settings(config: Config) -> Settings:
         result_expires=config.result_expires,
         dead_letter_expires=config.dead_letter_expires,
         revocation_expires=config.revocation_expires,
+        poll_interval=config.poll_interval,
     )

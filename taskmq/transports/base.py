@@ -64,6 +64,7 @@ class Settings:
     result_expires: float | None = 86_400.0
     dead_letter_expires: float | None = 30 * 86_400.0
     revocation_expires: float = 86_400.0
+    poll_interval: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,10 @@ class Transport(ABC):
     #: URL scheme and name for people.
     name: str = ""
     capabilities: Capabilities
+
+    #: Seconds between the looks for commits that `wait` takes by itself while it waits (P15); None when it
+    #: takes none, so that its caller has to come back every `poll_interval`.
+    looks_every: float | None = None
 
     clock: Clock
 

@@ -12,6 +12,11 @@ from taskmq.worker.stopping import Stage
 
 log = logging.getLogger("taskmq.worker")
 
+# How often (seconds) a worker whose transport looks for commits by itself takes a whole look all the same:
+# what no commit tells (a clock that was set, a file that was replaced) is met there. The commands have this
+# pace too, so it costs no waking of its own.
+_WHOLE_LOOK = 0.25
+
 
 def run(coordinator: Coordinator) -> int:
     """Step until the worker has stopped; the exit code. Opens and closes the coordinator."""
@@ -49,12 +54,21 @@ def wait(coordinator: Coordinator) -> None:
 
 def _wait_for_work(coordinator: Coordinator, timeout: float, fds: Sequence[int]) -> bool:
     rules, transport = coordinator.rules, coordinator.transport
-    timeout = min(timeout, rules.poll_interval)
+    timeout = min(timeout, _longest(coordinator))
     due = transport.next_due(rules.queues)
     if due is not None:
         timeout = min(timeout, max(0.0, due - coordinator.clock.now()))
     transport.wait(timeout, fds)
     return True
+
+
+def _longest(coordinator: Coordinator) -> float:
+    """The longest wait for work: `poll_interval` (P15), unless the transport itself looks that often."""
+    rules, every = coordinator.rules, coordinator.transport.looks_every
+    # Aging brings what waits into the window of a slot with the time alone.
+    if every is None or every > rules.poll_interval or rules.aging is not None:
+        return rules.poll_interval
+    return max(rules.poll_interval, _WHOLE_LOOK)
 
 
 def timeout_of(coordinator: Coordinator, now: float, *, looking: bool) -> float:

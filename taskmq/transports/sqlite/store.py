@@ -270,6 +270,10 @@ class Store:
                 raise faults.translate(exc, self.path) from exc
             raise
 
+    def commits(self) -> int:
+        """How many commits this process has made here."""
+        return self._transactions.commits
+
     def news(self) -> tuple[int, int]:
         """A value that changes with every commit that was not made by the calling thread."""
         return self._mutex.run(self._news)

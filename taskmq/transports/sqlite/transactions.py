@@ -36,7 +36,8 @@ class Transactions:
         self._lock = lock
         self._writer = writer
         self._on_rollback = on_rollback
-        self._commits = 0
+        # Commits of this process so far.
+        self.commits = 0
         self._mine = threading.local()
         # Whether a transaction may be open, and whether each commit waits for the disk.
         self._begun = False
@@ -45,7 +46,7 @@ class Transactions:
     def of_others(self) -> int:
         """A number that changes with every commit of another thread of this process."""
         mine: int = getattr(self._mine, "commits", 0)
-        return self._commits - mine
+        return self.commits - mine
 
     def locked(self, work: Callable[[], T]) -> T:
         """Do `work` inside the file lock; a transaction that it leaves open is taken back."""
@@ -98,7 +99,7 @@ class Transactions:
             # Before the commit: one that nobody counts would be slept over, while a failed one that is
             # counted costs a look.
             self._mine.commits = getattr(self._mine, "commits", 0) + 1
-            self._commits += 1
+            self.commits += 1
             committing = True
             connection.execute("COMMIT")
             self._begun = False

@@ -84,6 +84,7 @@ class SQLiteTransport(Transport):
         self.path = resolve_path(text, base_dir)
         self.clock = clock or SystemClock()
         self._settings = settings or Settings()
+        self.looks_every = self._settings.poll_interval
         self._store = Store(self.path, options or SQLiteOptions(), random or Random())
         self._engine = Engine(self._store, self._settings, self.clock, random or Random())
         self._waiter = Waiter(self._store)
@@ -221,7 +222,7 @@ class SQLiteTransport(Transport):
         return self._engine.write(lambda tx: leases.extend(tx, deliveries, lease), room=True)
 
     def wait(self, timeout: float, fds: Sequence[int] = ()) -> None:
-        self._waiter.wait(timeout, fds)
+        self._waiter.wait(timeout, fds, every=self.looks_every)
 
     def next_due(self, queues: Sequence[QueueShare]) -> float | None:
         def work(tx: Tx) -> float | None:

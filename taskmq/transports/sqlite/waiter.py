@@ -17,6 +17,7 @@ class _Mine(threading.local):
         self.watch: Watch | None = None
         self.seen: dict[str, tuple[int, int]] = {}
         self.pace = for_work()
+        self.commits = 0
 
 
 class Waiter:
@@ -50,16 +51,20 @@ class Waiter:
         *,
         purpose: str = "work",
         pace: Pace | None = None,
+        every: float | None = None,
     ) -> bool:
         """Until somebody else committed (True), one of `fds` is readable, or `timeout` seconds passed.
 
         Each `purpose` ("work", "result") has seen commits of its own: a wait for a result hides no work.
-        `pace` is the thread's own where none is given.
+        `pace` is the thread's own where none is given. With `every` a look is taken that often while waiting,
+        and the first wait after a commit of our own, which no look tells, ends after so long.
         """
         mine = self._mine
         pace = mine.pace if pace is None else pace
         if mine.watch is None:
             mine.watch = Watch(f"{self._store.path}-wal")
+        if every is not None:
+            timeout = self._after_own(timeout, every)
         woken = False
 
         def changed() -> bool:
@@ -74,7 +79,15 @@ class Waiter:
         rest = pace.rest()
         if rest > 0 and readable(fds, min(rest, timeout)):
             return False
-        wait_for_change(mine.watch, changed, timeout, fds)
+        wait_for_change(mine.watch, changed, timeout, fds, every)
         if woken:
             pace.woken()
         return woken
+
+    def _after_own(self, timeout: float, every: float) -> float:
+        # What a reap or a follow-up of this process made ready is work like any other.
+        commits = self._store.commits()
+        if commits == self._mine.commits:
+            return timeout
+        self._mine.commits = commits
+        return min(timeout, every)

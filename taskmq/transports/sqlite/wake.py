@@ -108,16 +108,22 @@ def _comes_soon(changed: Callable[[], bool], fds: Sequence[int]) -> bool:
 
 
 def wait_for_change(
-    watch: Watch, changed: Callable[[], bool], timeout: float, fds: Sequence[int] = ()
+    watch: Watch,
+    changed: Callable[[], bool],
+    timeout: float,
+    fds: Sequence[int] = (),
+    every: float | None = None,
 ) -> None:
     """Return when `changed()` is true, one of `fds` is readable, or `timeout` seconds have passed.
 
-    `changed` tells a commit of somebody else from one of our own, which rings the same bell.
+    `changed` tells a commit of somebody else from one of our own, which rings the same bell. It is asked at
+    least every `every` seconds, whatever rings.
     """
     deadline = time.monotonic() + timeout
+    most = _LOOK if every is None else min(every, _LOOK)
     # What has rung by now is nearly always a commit of our own. If it was the beginning of somebody else's,
     # the next look comes soon.
-    longest = _AGAIN if watch.drain() else _LOOK
+    longest = _AGAIN if watch.drain() else most
     step = 0
     while not changed():
         left = deadline - time.monotonic()
@@ -126,7 +132,7 @@ def wait_for_change(
         if watch.active:
             assert watch.fd is not None
             ready = readable([watch.fd, *fds], min(left, longest))
-            longest = min(_LOOK, 2 * longest)
+            longest = min(most, 2 * longest)
             if watch.fd in ready:
                 watch.drain()
                 ready.discard(watch.fd)
