@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,44 +17,14 @@ from typing import Any
 import pytest
 
 from taskmq import App
-from taskmq.clock import FakeClock
-from taskmq.pools import frames, starts
-from taskmq.pools.base import Completion, Ending, Pool
+from taskmq.pools import frames
+from taskmq.pools.base import Completion, Ending
 from taskmq.pools.child import ChildSettings
 from taskmq.pools.child_process import memory_kib
 from taskmq.pools.prefork import PreforkPool
 from tests.support.waiting import wait_until
+from tests.unit.pools.conftest import MakePool
 from tests.unit.pools.jobs import Driver, job_of
-
-MakePool = Callable[..., Driver]
-
-
-@pytest.fixture
-def app() -> App:
-    return App(broker_url="memory://")
-
-
-@pytest.fixture
-def start(app: App) -> Iterator[MakePool]:
-    """Starts a prefork pool; declare the tasks before."""
-    drivers: list[Driver] = []
-
-    def make(size: int = 1, **options: Any) -> Driver:
-        settings = options.pop("settings", ChildSettings())
-        clock = options.pop("clock", app.clock)
-        pool = PreforkPool(app, size, clock=clock, settings=settings, **options)
-        pool.start()
-        drivers.append(Driver(pool))
-        return drivers[-1]
-
-    yield make
-    for driver in drivers:
-        driver.pool.stop(hand_back=False)
-
-
-def retry_at(pool: Pool) -> float | None:
-    """When the next start is tried, once all that were tried have failed."""
-    return None if pool.pids() else pool.next_timer()
 
 
 def kill(number: int) -> None:
@@ -341,68 +311,3 @@ def test_stopping_leaves_no_process_and_no_descriptor(app: App, start: MakePool)
     driver.pool.stop(hand_back=True)
     assert not Path(f"/proc/{pid}").exists()
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-# -- starts that fail ---------------------------------------------------------------------------------
-
-
-def test_failing_starts_back_off_one_at_a_time_and_give_up_at_boot(
-    app: App, start: MakePool
-) -> None:
-    app.hooks.child_init.connect(lambda app: os._exit(1))
-    clock = FakeClock()
-    driver = start(4, clock=clock)
-    pool = driver.pool
-    waits = []
-    for _ in range(starts.BOOT_ATTEMPTS - 1):
-        at = wait_until(lambda: (driver.poll() and retry_at(pool)) or 0.0)
-        waits.append(round(at - clock.monotonic()))
-        assert pool.free() == 0
-        assert not pool.up()
-        clock.advance(waits[-1])
-    wait_until(lambda: driver.poll() and pool.broken())
-    assert waits == [1, 2, 4, 8]
-    assert "exited with code 1" in str(pool.broken())
-    assert pool.pids() == []
-
-
-def test_a_start_that_works_again_fills_the_pool(app: App, start: MakePool, tmp_path: Path) -> None:
-    marker = tmp_path / "broken"
-    marker.touch()
-    app.hooks.child_init.connect(lambda app: os._exit(1) if marker.exists() else None)
-    clock = FakeClock()
-    driver = start(3, clock=clock)
-    wait_until(lambda: driver.poll() and retry_at(driver.pool))
-    marker.unlink()
-    clock.advance(1)
-    driver.wait_free(3)
-    assert driver.pool.broken() is None
-
-
-# -- spawned children -----------------------------------------------------------------------------------
-
-PROJECT = """
-import os
-from taskmq import App
-app = App(broker_url="memory://")
-
-@app.task
-def where() -> list:
-    return [os.getppid(), __name__, os.environ.get("PYTHONPATH", "none")]
-"""
-
-
-def test_spawned_children_load_the_app_by_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, app: App
-) -> None:
-    (tmp_path / "spawned_project.py").write_text(PROJECT)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    settings = ChildSettings(app_spec="spawned_project:app")
-    pool = PreforkPool(app, 1, clock=app.clock, settings=settings, spawn=True)
-    pool.start()
-    try:
-        completion = Driver(pool).run(job_of(app, "spawned_project.where"))
-        assert completion.body == f'[{os.getpid()},"spawned_project","none"]'.encode()
-    finally:
-        pool.stop(hand_back=False)
