@@ -26,7 +26,7 @@ _SECOND = 1_000_000_000
 
 
 class Guard:
-    """What one store has open. Used under its mutex."""
+    """What one store has open. Used under its mutex, but for `lost`."""
 
     def __init__(self, path: str, lock: FileLock) -> None:
         self._path = path
@@ -43,9 +43,11 @@ class Guard:
     def learn(self) -> None:
         """The connection just opened is on the files that are there now. The caller holds the lock."""
         self._unchanged = None
-        self.database = identity(self._path)
+        database = identity(self._path)
         self._log = identity(self._log_path)
         self._memory = identity(self._memory_path)
+        # Last: a reader asks `lost` without the mutex, and must not take these for another database's.
+        self.database = database
 
     def intact(self) -> bool:
         """Whether every file is what was opened. Raises `TransportUnavailable` where that cannot be seen."""
@@ -98,9 +100,10 @@ class Guard:
 
     def lost(self) -> str | None:
         """The log or the memory of the database that is there, when it is not the one that was opened."""
+        database = self.database
         for path, opened in ((self._log_path, self._log), (self._memory_path, self._memory)):
             if identity(path) != opened:
-                return path if identity(self._path) == self.database else None
+                return path if identity(self._path) == database else None
         return None
 
     def begun_anew(self) -> bool:
