@@ -180,5 +180,6 @@ def test_a_tree_counts_what_its_processes_use() -> None:
     tree = Tree(os.getpid())
 
     assert 0 < tree.pss() <= tree.rss()
-    assert tree.rss() >= rss(os.getpid()) > 0
+    # Memory moves between two looks.
+    assert tree.rss() >= 0.9 * rss(os.getpid()) > 0
     assert tree.cpu() > 0

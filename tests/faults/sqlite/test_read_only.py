@@ -23,13 +23,15 @@ from tests.support.waiting import wait_until
 NOBODY = 65534
 
 # Root may write everywhere, so it becomes somebody else first; anybody else is subject to permissions anyway.
-# What it imports it imports before: the interpreter may lie where others may not look.
+# What it reads of the package it reads before: that may lie where others may not look.
 AS_OTHER = f"""
 import ctypes, importlib.readers, os, pkgutil, sys, traceback
 import taskmq, taskmq.app
 for module in pkgutil.walk_packages(taskmq.__path__, "taskmq."):
     if not module.name.startswith(("taskmq.compat", "taskmq.testing", "taskmq.cli", "taskmq.__main__")):
         __import__(module.name)
+from taskmq.transports.sqlite import migrations
+migrations.scripts()
 if os.getuid() == 0:
     os.setgid({NOBODY}); os.setuid({NOBODY})
 from taskmq import App
