@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 from taskmq.errors import TransportCorrupt, TransportError
@@ -17,6 +18,7 @@ from taskmq.failpoints import Failpoint, failpoint
 APPLICATION_ID = 0x544D5131
 
 
+@cache
 def scripts() -> tuple[str, ...]:
     """The SQL that leads to version 1, 2, … in order."""
     return ((files(__package__) / "schema.sql").read_text(encoding="utf-8"),)
