@@ -167,7 +167,7 @@ NEXT_STEP = "ALTER TABLE message ADD COLUMN colour TEXT;\nUPDATE message SET col
 def open_as_the_next_version(path: str) -> None:
     """Open a file as a version would whose schema is one step further."""
     steps = (*migrations.scripts(), NEXT_STEP)
-    migrations.scripts = lambda: steps
+    migrations.scripts = lambda: steps  # type: ignore[assignment]
     opened(path).close()
     say("done")
 
