@@ -9,6 +9,9 @@ import time
 import weakref
 from collections.abc import Sequence
 
+# Bytes read at once.
+_MOST = 4096
+
 
 class Bell:
     """A pair of sockets: whoever waits on `fd` hears of a ring. Thread-safe.
@@ -47,8 +50,10 @@ class Bell:
         """What was written: zeros for rings, numbers for signals. `fd` is readable again at the next."""
         written = b""
         try:
-            while more := self._hears.recv(4096):
+            while more := self._hears.recv(_MOST):
                 written += more
+                if len(more) < _MOST:
+                    break  # that was all; another look would raise, which costs more than the read
         except BlockingIOError:
             pass
         return written

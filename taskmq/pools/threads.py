@@ -34,7 +34,7 @@ class ThreadRun:
     """One job on one of these threads, and the coordinator's way to interrupt it."""
 
     __slots__ = (
-        "_error",
+        "_app",
         "_interrupts",
         "_lock",
         "_thread",
@@ -47,12 +47,12 @@ class ThreadRun:
     def __init__(self, app: App, outbox: Outbox, job: Job, now: float) -> None:
         self.job = job
         self.over = False
+        self._app = app
         self.control = Control(app, job.number, lambda done: whole(lambda: outbox.put(done)))
         self.due_at = None if job.soft_time_limit is None else now + job.soft_time_limit
         self._lock = threading.Lock()
         self._thread: int | None = None
         self._interrupts = interrupts.here()
-        self._error = soft_limit_error(app, job)
 
     def perform(self, app: App) -> Completion:
         """Run the job; on the thread that is interrupted."""
@@ -78,9 +78,10 @@ class ThreadRun:
         self.due_at = None
         with self._lock:
             if self._thread is not None:
+                error = soft_limit_error(self._app, self.job)
                 # Not in the middle of a transaction: then as soon as the store is left.
                 self._interrupts.raise_there(
-                    self._error(SOFT_LIMIT_TEXT), partial(_raise_in, self._thread, self._error)
+                    error(SOFT_LIMIT_TEXT), partial(_raise_in, self._thread, error)
                 )
 
     def _leave(self) -> None:
