@@ -66,8 +66,9 @@ def _broken(spec: str, error: Exception, as_celery: bool) -> BrokenProject:
 def _trim(told: traceback.TracebackException) -> None:
     """Leave the frames from the project's first one on, also of the errors this one came from."""
     own = list(dropwhile(_is_machinery, told.stack))
-    # Without a frame of the project the fault is ours, unless its file could not even be compiled.
-    if own or told.exc_type is SyntaxError:
+    # Without a frame of the project the fault is ours, unless its file could not even be compiled: of all
+    # errors those of syntax alone have a line of their own.
+    if own or hasattr(told, "lineno"):
         told.stack = traceback.StackSummary.from_list(
             [frame for frame in own if not frame.filename.startswith(_FROZEN)]
         )

@@ -98,8 +98,10 @@ def test_a_read_interrupted_anywhere_leaves_the_reader_usable(transport, other, 
         assert [row.ready for row in transport.operators.depth()] == [1]
 
 
-# A file that is interrupted between its opening and the `with` around it is closed when it is collected.
+# A file that is interrupted between its opening and the `with` around it is closed when it is collected, and
+# a connection may be interrupted while it is.
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_opening_and_closing_interrupted_anywhere_may_be_repeated(path: Path, other, bench) -> None:
     transport = SQLiteTransport(path)
 
