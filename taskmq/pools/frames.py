@@ -58,8 +58,11 @@ class Frame(NamedTuple):
 
 def pack(kind: int, meta: Any = None, body: bytes = b"") -> bytes:
     """The bytes of a frame."""
-    text = _encode(meta).encode()
-    return _HEADER.pack(kind, len(text), len(body)) + text + body
+    return _framed(kind, _encode(meta).encode(), body)
+
+
+def _framed(kind: int, meta: bytes, body: bytes) -> bytes:
+    return _HEADER.pack(kind, len(meta), len(body)) + meta + body
 
 
 class FrameReader:
@@ -164,7 +167,7 @@ def pack_job(job: Job) -> bytes:
     except ValueError:
         # A value of a type of somebody's own: as JSON would write it.
         text = marshal.dumps(_loads(_encode(meta)))
-    return _HEADER.pack(JOB, len(text), len(message.body)) + text + message.body
+    return _framed(JOB, text, message.body)
 
 
 def job_of(frame: Frame) -> Job:
@@ -197,10 +200,10 @@ def pack_completion(completion: Completion, extra: Mapping[str, Any] | None = No
     Raises `EncodeError` for one that `completion_of` would refuse.
     """
     if extra is None and _is_plain(completion):
-        meta_bytes = _PLAIN_SUCCESS.pack(completion.number, completion.runtime)
         body = completion.body or b""
         if len(body) <= MAX_BODY:
-            return _HEADER.pack(SUCCEEDED, len(meta_bytes), len(body)) + meta_bytes + body
+            plain = _PLAIN_SUCCESS.pack(completion.number, completion.runtime)
+            return _framed(SUCCEEDED, plain, body)
     meta: dict[str, Any] = {"n": completion.number, "e": completion.ending.value}
     for name in _COMPLETION_DEFAULTS:
         value = getattr(completion, name)

@@ -324,19 +324,7 @@ class PreforkPool(Pool):
 
     # -- time -------------------------------------------------------------------------------------
 
-    def _timed(self) -> bool:
-        """Whether any child has to be looked at by the clock, or for lack of a pidfd."""
-        return self._starts.retry_at is not None or any(
-            child.hard_at is not None
-            or child.soft_at is not None
-            or child.pidfd is None
-            or child.phase is Phase.STARTING
-            for child in self._children.values()
-        )
-
     def _timed_work(self) -> None:
-        if not self._timed():
-            return
         now = self._clock.monotonic()
         if self._starts.retry_at is not None and self._starts.retry_at <= now:
             self._starts.retry_at = None

@@ -198,10 +198,7 @@ class Coordinator:
         request = self._request()
         if request is None and not self.outbound.due(now):
             return False
-        if self.app.results_with_messages:
-            outcomes: list[Outcome] | None = self.outbound.take()
-        else:
-            outcomes = self.link.attempt("storing results", self.outbound.take)
+        outcomes = self.link.attempt("storing results", self.outbound.take)
         if outcomes is None:
             return False
         if outcomes:

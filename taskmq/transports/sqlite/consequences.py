@@ -10,7 +10,7 @@ from taskmq.policy import endings
 from taskmq.policy.following import ChordFailure, ChordPart, Consequence
 from taskmq.policy.sizes import too_large
 from taskmq.states import State
-from taskmq.transports.sqlite.records import put_record
+from taskmq.transports.sqlite.records import put_record, put_records
 from taskmq.transports.sqlite.rows import encode
 from taskmq.transports.sqlite.submit import submit_following
 from taskmq.transports.sqlite.tx import Tx
@@ -25,8 +25,7 @@ def apply_followers(tx: Tx) -> None:
 def _apply(tx: Tx, then: Consequence) -> None:
     if then.submits:
         _submit(tx, then.submits)
-    for record in then.results:
-        put_record(tx, record)
+    put_records(tx, then.results)
     for move in then.chords:
         if isinstance(move, ChordPart):
             _count(tx, move)

@@ -13,7 +13,7 @@ from taskmq.results.base import ResultStore
 from taskmq.states import State
 from taskmq.transports.sqlite.pace import for_result
 from taskmq.transports.sqlite.places import locate
-from taskmq.transports.sqlite.records import RECORD_COLUMNS, put_record, to_record
+from taskmq.transports.sqlite.records import RECORD_COLUMNS, put_records, to_record
 from taskmq.transports.sqlite.times import seconds
 from taskmq.transports.sqlite.tx import Engine, Tx
 from taskmq.transports.sqlite.waiter import Waiter
@@ -58,11 +58,7 @@ class SQLiteResults(ResultStore):
         return self._engine.read(lambda tx: current(tx, task_id))
 
     def put(self, records: Sequence[ResultRecord]) -> None:
-        def work(tx: Tx) -> None:
-            for record in records:
-                put_record(tx, record)
-
-        self._engine.write(work)
+        self._engine.write(lambda tx: put_records(tx, records))
 
     def forget(self, task_ids: Sequence[str]) -> None:
         ids = json.dumps(list(task_ids))

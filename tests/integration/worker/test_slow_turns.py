@@ -10,6 +10,7 @@ import taskmq.testing
 from taskmq import App, State
 from taskmq.errors import TransportUnavailable
 from tests.integration.worker.conftest import MakeApp
+from tests.integration.worker.stepping import work_of
 from tests.support.pools import HeldPool
 
 
@@ -32,7 +33,7 @@ def test_what_was_lost_while_the_worker_was_stopped_is_not_started(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = make_app(lease=30.0)
-    result = app.task(name="jobs.work")(lambda: None).delay()
+    result = work_of(app).delay()
     mine, theirs = HeldPool(1), HeldPool(1)
     with (
         taskmq.testing.worker(app, pool=mine, name="a") as a,
@@ -57,7 +58,7 @@ def test_what_is_still_ours_after_a_pause_is_renewed_and_started(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = make_app(lease=30.0)
-    result = app.task(name="jobs.work")(lambda: None).delay()
+    result = work_of(app).delay()
     pool = HeldPool(1)
     with taskmq.testing.worker(app, pool=pool) as w:
         pausing(monkeypatch, app, lambda: w.clock.advance(29))
@@ -70,7 +71,7 @@ def test_nothing_starts_when_nobody_says_whose_it_is(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = make_app(lease=30.0)
-    result = app.task(name="jobs.work")(lambda: None).delay()
+    result = work_of(app).delay()
     pool = HeldPool(1)
     with taskmq.testing.worker(app, pool=pool) as w:
 
